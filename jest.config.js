@@ -1,0 +1,17 @@
+export default {
+  testEnvironment: 'node',
+  testMatch: ['<rootDir>/test/**/*.test.ts'],
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'es6' }, sourceMaps: 'inline' },
+    ],
+  },
+  globalSetup: '<rootDir>/test/support/globalSetup.mjs',
+  globalTeardown: '<rootDir>/test/support/globalTeardown.mjs',
+  testTimeout: 60_000,
+  maxWorkers: 2,
+  coverageProvider: 'v8',
+};

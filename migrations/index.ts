@@ -1,0 +1,11 @@
+import * as dailyBatch from './0001_daily_batch.js';
+import type { Vocabulary } from './vocabulary.js';
+
+export interface Migration {
+  name: string;
+  up(vocabulary: Vocabulary): string[];
+  down(vocabulary: Vocabulary): string[];
+}
+
+/** All migrations, oldest first. A released one is never edited; a change is a new one. */
+export const migrations: readonly Migration[] = [{ name: '0001_daily_batch', ...dailyBatch }];

@@ -1,0 +1,75 @@
+/** The engines that Settle runs on. MariaDB and MySQL speak one protocol but name their collations differently. */
+export type Engine = 'sqlite' | 'mariadb' | 'mysql';
+
+/**
+ * Column types, spelt for each engine. Ids are compared byte by byte and trailing blanks count (a binary no-pad
+ * collation); codes are ASCII; money is a 64-bit integer a row and an exact wide decimal where rows are summed;
+ * days are dates without a zone and instants are UTC. SQLite tables are STRICT, so a wrong type is refused there too.
+ */
+export interface Vocabulary {
+  engine: Engine;
+  autoId: string;
+  big: string;
+  int: string;
+  minor: string;
+  /** Sum of minor units beyond 64 bits: DECIMAL on servers, decimal text on SQLite. */
+  wide: string;
+  id: string;
+  code: string;
+  currency: string;
+  day: string;
+  /** UTC with microseconds (what other systems tell us). */
+  instant: string;
+  /** UTC with milliseconds (what we record). */
+  moment: string;
+  text: string;
+  /** Ends a CREATE TABLE. */
+  end: string;
+}
+
+const sqlite: Vocabulary = {
+  engine: 'sqlite',
+  autoId: 'integer primary key autoincrement',
+  big: 'integer',
+  int: 'integer',
+  minor: 'integer',
+  wide: 'text',
+  id: 'text',
+  code: 'text',
+  currency: 'text',
+  day: 'text',
+  instant: 'text',
+  moment: 'text',
+  text: 'text',
+  end: 'strict',
+};
+
+function server(engine: 'mariadb' | 'mysql', collation: string): Vocabulary {
+  return {
+    engine,
+    autoId: 'bigint not null auto_increment primary key',
+    big: 'bigint',
+    int: 'int',
+    minor: 'bigint',
+    wide: 'decimal(38,0)',
+    id: `varchar(64) character set utf8mb4 collate ${collation}`,
+    code: 'varchar(40) character set ascii collate ascii_bin',
+    currency: 'char(3) character set ascii collate ascii_bin',
+    day: 'date',
+    instant: 'datetime(6)',
+    moment: 'datetime(3)',
+    text: `longtext character set utf8mb4 collate ${collation}`,
+    end: `engine = InnoDB default character set utf8mb4 collate ${collation}`,
+  };
+}
+
+export const vocabularies: Record<Engine, Vocabulary> = {
+  sqlite,
+  mariadb: server('mariadb', 'utf8mb4_nopad_bin'),
+  mysql: server('mysql', 'utf8mb4_0900_bin'),
+};
+
+/** `state in ('A','B')` for the CHECK that mirrors a state table. */
+export function oneOf(column: string, values: readonly string[]): string {
+  return `${column} in (${values.map((value) => `'${value}'`).join(', ')})`;
+}

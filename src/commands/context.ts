@@ -1,0 +1,91 @@
+import pc from 'picocolors';
+import type { Config } from '../config.js';
+import { Database, type OpenOptions } from '../db/database.js';
+import { migrateUp, requireSchema, schemaStatus } from '../db/schema.js';
+import { parseDatabaseUrl } from '../db/url.js';
+import type { Clock } from '../kernel/clock.js';
+import { toJson } from '../kernel/json.js';
+
+export type Output = 'text' | 'json' | 'jsonl';
+export type ProgressStyle = 'auto' | 'plain' | 'none';
+
+/** What every command is given. The answer goes to stdout, all else to stderr. */
+export interface CommandContext {
+  config: Config;
+  clock: Clock;
+  output: Output;
+  progress: ProgressStyle;
+  quiet: boolean;
+  verbose: boolean;
+  /** May ask the person at the terminal. */
+  interactive: boolean;
+  /** `--yes`: goes on without asking. */
+  assumeYes: boolean;
+  colors: ReturnType<typeof pc.createColors>;
+  /** Aborted by the first SIGINT or SIGTERM, with a Cancellation as its reason. */
+  signal: AbortSignal;
+  /** Prints a line of the answer (text output). Resolves when the stream took it; a closed pipe is not an error. */
+  print(text: string): Promise<void>;
+  /** Prints the one JSON document of the command. */
+  document(value: { schema: string } & Record<string, unknown>): Promise<void>;
+  /** A message for the person watching; silent with --quiet. */
+  say(text: string): void;
+}
+
+/** Ends with the exit code. */
+export type Command<Options> = (context: CommandContext, options: Options) => Promise<number>;
+
+export interface Streams {
+  stdout: NodeJS.WritableStream;
+  stderr: NodeJS.WritableStream;
+}
+
+/** Writes whole texts to a stream; after the reader went away (EPIPE) it drops the rest in silence. */
+export function lineWriter(stream: NodeJS.WritableStream): (text: string) => Promise<void> {
+  let closed = false;
+  stream.on('error', () => {
+    closed = true;
+  });
+  return (text) =>
+    new Promise((resolve) => {
+      if (closed) {
+        resolve();
+        return;
+      }
+      stream.write(`${text}\n`, () => {
+        resolve();
+      });
+    });
+}
+
+export function documentText(value: Record<string, unknown> & { schema: string }, output: Output): string {
+  const { schema, ...rest } = value;
+  return toJson({ schema, schemaVersion: 1, ...rest }, output === 'json' ? 2 : undefined);
+}
+
+/**
+ * Opens the configured database for a command and closes it afterwards. The embedded default is created and migrated
+ * by itself; on any other the schema must be there, or the command ends with SCHEMA_PENDING.
+ */
+export async function withDatabase<T>(
+  context: CommandContext,
+  work: (database: Database) => Promise<T>,
+  options: OpenOptions & { schema?: 'required' | 'none' } = {},
+): Promise<T> {
+  const target = parseDatabaseUrl(context.config.database.url);
+  const database = await Database.open(target, {
+    statementMsMax: context.config.database.statementTimeout,
+    connectMsMax: context.config.database.connectTimeout,
+    ...options,
+  });
+  try {
+    if (options.schema !== 'none') {
+      const ownFile = target.dialect === 'sqlite' && target.isDefault && options.readOnly !== true;
+      if (ownFile && (await schemaStatus(database)).applied.length === 0) await migrateUp(database);
+      await requireSchema(database);
+    }
+    return await work(database);
+  } finally {
+    await database.close();
+  }
+}

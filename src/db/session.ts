@@ -1,0 +1,165 @@
+import type { Connection } from 'mysql2';
+import type BetterSqlite3 from 'better-sqlite3';
+
+export type Dialect = 'sqlite' | 'mysql';
+
+/** What may be bound: never an object or undefined, which drivers turn into SQL of their own making. */
+export type Binding = string | number | bigint | null;
+/** A row as the driver gives it: integers arrive as bigint (SQLite) or text (mysql2); read them with `db/values`. */
+export type Row = Record<string, unknown>;
+
+/** One connection, for as long as its owner holds it. SQL uses `?`; each dialect difference is spelt by `db/dialect`. */
+export interface Session {
+  readonly dialect: Dialect;
+  /** Rows as objects. */
+  rows(sql: string, bindings?: readonly Binding[]): Promise<Row[]>;
+  /** Rows as arrays, in the order of the select list: for pages of many rows. */
+  tuples(sql: string, bindings?: readonly Binding[]): Promise<unknown[][]>;
+  /** Number of rows that the WHERE matched (never "changed": a CAS moves the guarded column, so both agree). */
+  change(sql: string, bindings?: readonly Binding[]): Promise<number>;
+  /** Inserts one row and gives its database-made id. */
+  insert(sql: string, bindings?: readonly Binding[]): Promise<bigint>;
+  /** Inserts many rows of equal width with as few statements as the server's limits allow. Returns rows inserted. */
+  insertMany(table: string, columns: readonly string[], rows: readonly (readonly Binding[])[]): Promise<number>;
+}
+
+/** The part of a transaction's session that stage code sees. Only `db/transaction` begins and ends one. */
+export type Transaction = Session & { readonly inTransaction: true };
+
+function assertScalars(bindings: readonly unknown[]): void {
+  for (const value of bindings) {
+    const kind = typeof value;
+    if (value !== null && kind !== 'string' && kind !== 'number' && kind !== 'bigint') {
+      throw new TypeError(`A ${value === undefined ? 'missing value' : kind} cannot be bound to a statement.`);
+    }
+    if (kind === 'number' && !Number.isSafeInteger(value))
+      throw new TypeError('Only whole, exact numbers can be bound.');
+  }
+}
+
+const insertRowsMax = 5_000;
+
+export class MysqlSession implements Session {
+  readonly dialect = 'mysql';
+  constructor(
+    private readonly connection: Connection,
+    /** A statement text stays well below max_allowed_packet, which would also close the connection. */
+    private readonly statementBytesMax: number,
+    private readonly statementMsMax: number,
+  ) {}
+
+  async rows(sql: string, bindings: readonly Binding[] = []): Promise<Row[]> {
+    return (await this.query(sql, bindings, false)) as Row[];
+  }
+
+  async tuples(sql: string, bindings: readonly Binding[] = []): Promise<unknown[][]> {
+    return (await this.query(sql, bindings, true)) as unknown[][];
+  }
+
+  async change(sql: string, bindings: readonly Binding[] = []): Promise<number> {
+    return ((await this.query(sql, bindings, false)) as { affectedRows: number }).affectedRows;
+  }
+
+  async insert(sql: string, bindings: readonly Binding[] = []): Promise<bigint> {
+    return BigInt(((await this.query(sql, bindings, false)) as { insertId: number | string }).insertId);
+  }
+
+  async insertMany(table: string, columns: readonly string[], rows: readonly (readonly Binding[])[]): Promise<number> {
+    const head = `insert into ${table} (${columns.join(', ')}) values `;
+    let inserted = 0;
+    let tuples: string[] = [];
+    let bytes = head.length;
+    const flush = async (): Promise<void> => {
+      if (tuples.length > 0) inserted += await this.change(head + tuples.join(','));
+      tuples = [];
+      bytes = head.length;
+    };
+    for (const row of rows) {
+      assertScalars(row);
+      const tuple = `(${this.connection.escape(row)})`;
+      // A character takes up to 4 bytes on the wire; counting 3 per UTF-16 unit is never too few.
+      if (tuples.length === insertRowsMax || bytes + tuple.length * 3 > this.statementBytesMax) await flush();
+      tuples.push(tuple);
+      bytes += tuple.length * 3;
+    }
+    await flush();
+    return inserted;
+  }
+
+  private query(sql: string, bindings: readonly Binding[], rowsAsArray: boolean): Promise<unknown> {
+    assertScalars(bindings);
+    return new Promise((resolve, reject) => {
+      this.connection.query({ sql, rowsAsArray, timeout: this.statementMsMax }, [...bindings], (error, result) => {
+        if (error) reject(error);
+        else resolve(result);
+      });
+    });
+  }
+}
+
+/** SQLite's limit on bound values in one statement, as better-sqlite3 is built, is 32,766. */
+const sqliteBindingsMax = 30_000;
+
+export class SqliteSession implements Session {
+  readonly dialect = 'sqlite';
+  private readonly statements = new Map<string, BetterSqlite3.Statement>();
+
+  constructor(private readonly connection: BetterSqlite3.Database) {}
+
+  rows(sql: string, bindings: readonly Binding[] = []): Promise<Row[]> {
+    return this.run(
+      () =>
+        this.prepare(sql, bindings)
+          .raw(false)
+          .all(...bindings) as Row[],
+    );
+  }
+
+  tuples(sql: string, bindings: readonly Binding[] = []): Promise<unknown[][]> {
+    return this.run(
+      () =>
+        this.prepare(sql, bindings)
+          .raw(true)
+          .all(...bindings) as unknown[][],
+    );
+  }
+
+  change(sql: string, bindings: readonly Binding[] = []): Promise<number> {
+    return this.run(() => this.prepare(sql, bindings).run(...bindings).changes);
+  }
+
+  insert(sql: string, bindings: readonly Binding[] = []): Promise<bigint> {
+    return this.run(() => BigInt(this.prepare(sql, bindings).run(...bindings).lastInsertRowid));
+  }
+
+  insertMany(table: string, columns: readonly string[], rows: readonly (readonly Binding[])[]): Promise<number> {
+    return this.run(() => {
+      const tuple = `(${columns.map(() => '?').join(',')})`;
+      const rowsMax = Math.min(500, Math.floor(sqliteBindingsMax / columns.length));
+      for (let start = 0; start < rows.length; start += rowsMax) {
+        const part = rows.slice(start, start + rowsMax);
+        const values = part.flat();
+        const sql = `insert into ${table} (${columns.join(', ')}) values ${part.map(() => tuple).join(',')}`;
+        this.prepare(sql, values).run(...values);
+      }
+      return rows.length;
+    });
+  }
+
+  /** A turn of the event loop first: better-sqlite3 is synchronous, and a signal must get in between two statements. */
+  private async run<T>(work: () => T): Promise<T> {
+    await new Promise((resolve) => setImmediate(resolve));
+    return work();
+  }
+
+  private prepare(sql: string, bindings: readonly unknown[]): BetterSqlite3.Statement {
+    assertScalars(bindings);
+    let statement = this.statements.get(sql);
+    if (statement === undefined) {
+      statement = this.connection.prepare(sql);
+      // Statements with inlined ids come once each; they must not push the recurring ones out or pile up.
+      if (sql.length < 20_000 && this.statements.size < 200) this.statements.set(sql, statement);
+    }
+    return statement;
+  }
+}

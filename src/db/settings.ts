@@ -1,0 +1,95 @@
+import type { Connection } from 'mysql2';
+import type BetterSqlite3 from 'better-sqlite3';
+import type { Engine } from '../../migrations/vocabulary.js';
+import { SettleError } from '../kernel/errors.js';
+import type { Dialect } from './session.js';
+
+/** What a connection found out about its server. */
+export interface ServerFacts {
+  engine: Engine;
+  version: string;
+  packetBytesMax: number;
+}
+
+const lockSecondsMax = 10;
+
+/** Nothing is cut, clipped or rounded with a warning that nobody reads. */
+const sqlMode = 'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION';
+
+/** Session settings on MySQL and MariaDB, made for every connection before its first use. */
+export async function prepareMysql(
+  connection: Connection,
+  facts: ServerFacts,
+  statementMsMax: number,
+  readOnly: boolean,
+): Promise<void> {
+  const query = (sql: string) =>
+    new Promise<Record<string, unknown>[]>((resolve, reject) => {
+      connection.query({ sql, timeout: statementMsMax }, (error, rows) => {
+        if (error) reject(error);
+        else resolve(rows as unknown as Record<string, unknown>[]);
+      });
+    });
+  const [row] = await query('select version() as version, @@max_allowed_packet as packet');
+  facts.version = String(row?.['version']);
+  facts.packetBytesMax = Number(row?.['packet']);
+  facts.engine = /mariadb/i.test(facts.version) ? 'mariadb' : 'mysql';
+  assertSupported(facts);
+
+  const statementSeconds = Math.ceil(statementMsMax / 1_000);
+  const settings = [
+    `sql_mode = '${sqlMode}'`,
+    `time_zone = '+00:00'`,
+    `innodb_lock_wait_timeout = ${String(lockSecondsMax)}`,
+    // A peer that vanished without a FIN must not keep locks for the default of eight hours.
+    'wait_timeout = 600',
+    ...(facts.engine === 'mariadb'
+      ? [
+          `max_statement_time = ${String(statementSeconds)}`,
+          'idle_write_transaction_timeout = 60',
+          // Long id lists are looked up as ranges; as a derived table each statement would build and join one.
+          'in_predicate_conversion_threshold = 0',
+        ]
+      : [`max_execution_time = ${String(statementMsMax)}`, 'range_optimizer_max_mem_size = 67108864']),
+  ];
+  await query(`set session ${settings.join(', ')}`);
+  // A decision is made on what is committed now, and a gap nobody works on is not locked.
+  await query(`set session transaction isolation level read committed${readOnly ? ', read only' : ''}`);
+}
+
+function assertSupported(facts: ServerFacts): void {
+  const [major = 0, minor = 0] = facts.version.split('.').map((part) => parseInt(part, 10));
+  const oldest = facts.engine === 'mariadb' ? ([10, 6] as const) : ([8, 0] as const);
+  if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) {
+    throw new SettleError(
+      'DATABASE_UNSUPPORTED',
+      `The server is ${facts.engine} ${facts.version}; Settle needs MariaDB 10.6 or MySQL 8.0, or later.`,
+      { next: 'Name another server in SETTLE_DATABASE_URL.' },
+    );
+  }
+}
+
+/** Pragmas of the SQLite file. WAL lets `settle status` read while a run writes; FULL makes each commit durable. */
+export function prepareSqlite(connection: BetterSqlite3.Database, facts: ServerFacts, readOnly: boolean): void {
+  connection.defaultSafeIntegers(true);
+  connection.pragma('busy_timeout = 5000');
+  if (!readOnly) connection.pragma('journal_mode = WAL');
+  connection.pragma('synchronous = FULL');
+  connection.pragma('foreign_keys = ON');
+  connection.pragma('cache_size = -65536');
+  if (readOnly) connection.pragma('query_only = ON');
+  const row = connection.prepare('select sqlite_version() as version').get() as { version: string };
+  facts.version = row.version;
+  facts.engine = 'sqlite';
+}
+
+/** A writer begins as a writer: SQLite answers BUSY without waiting when a reader wants to become one. */
+export function beginSql(dialect: Dialect): string {
+  return dialect === 'sqlite' ? 'begin immediate' : 'start transaction';
+}
+
+export function beginSnapshotSql(dialect: Dialect): string[] {
+  return dialect === 'sqlite'
+    ? ['begin']
+    : ['set transaction isolation level repeatable read', 'start transaction with consistent snapshot, read only'];
+}

@@ -1,0 +1,84 @@
+import pRetry from 'p-retry';
+import { failureKind } from './failure.js';
+import type { Session, Transaction } from './session.js';
+
+/**
+ * A unit of work: one transaction that is done whole or not at all, and may be tried again from its start.
+ * `work` must not talk to anything but its transaction, and must not catch a database error and go on.
+ */
+export interface Unit<T> {
+  /** For messages: what is being done. */
+  name: string;
+  work(trx: Transaction): Promise<T>;
+  /**
+   * Asked when the answer to COMMIT was lost, which the server reports alike for "done" and "not done": looks for the
+   * mark that the transaction wrote and gives the unit's result if it is there, undefined if it is not.
+   */
+  landed(session: Session): Promise<T | undefined>;
+}
+
+/** Unit whose repetition changes nothing more, so that after a lost COMMIT it is simply run again. */
+export function repeatable<T>(name: string, work: (trx: Transaction) => Promise<T>): Unit<T> {
+  return { name, work, landed: () => Promise.resolve(undefined) };
+}
+
+interface Connections {
+  withSession<T>(work: (session: Session) => Promise<T>): Promise<T>;
+  begin(session: Session): Promise<unknown>;
+}
+
+class OutcomeUnknown extends Error {
+  constructor(readonly error: unknown) {
+    super('The answer to COMMIT was lost.', { cause: error });
+  }
+}
+
+const retries = 8;
+
+/**
+ * Owns BEGIN to COMMIT. On any error the transaction is rolled back, never committed: after a lock time-out the server
+ * has undone one statement and kept the others, after a deadlock all of them, and the session is in autocommit.
+ * What the server calls temporary is tried again as a whole, with growing, jittered pauses (about 20 s in all).
+ */
+export async function runUnit<T>(unit: Unit<T>, connections: Connections): Promise<T> {
+  let outcomeUnknown = false;
+  return pRetry(
+    async () => {
+      if (outcomeUnknown) {
+        const result = await connections.withSession((session) => unit.landed(session));
+        if (result !== undefined) return result;
+        outcomeUnknown = false;
+      }
+      try {
+        return await connections.withSession((session) => attempt(unit, session, connections));
+      } catch (error) {
+        if (error instanceof OutcomeUnknown) {
+          outcomeUnknown = true;
+          throw error.error instanceof Error ? error.error : error;
+        }
+        throw error;
+      }
+    },
+    {
+      retries,
+      minTimeout: 50,
+      maxTimeout: 5_000,
+      factor: 2.5,
+      randomize: true,
+      shouldRetry: ({ error }) => outcomeUnknown || failureKind(error) === 'retry' || failureKind(error) === 'lost',
+    },
+  );
+}
+
+async function attempt<T>(unit: Unit<T>, session: Session, connections: Connections): Promise<T> {
+  await connections.begin(session);
+  // The session's owner rolls back and drops the connection when this throws; nothing here goes on after an error.
+  const result = await unit.work(session as Transaction);
+  try {
+    await session.change('commit');
+  } catch (error) {
+    if (failureKind(error) === 'lost') throw new OutcomeUnknown(error);
+    throw error;
+  }
+  return result;
+}

@@ -1,0 +1,74 @@
+import { invariant } from '../kernel/invariant.js';
+import type { Dialect, Row } from './session.js';
+
+// The edge between rows and the program. Nothing else reads raw rows: mysql2 gives BIGINT, COUNT and SUM as text,
+// better-sqlite3 gives bigint, and JavaScript would add the one as strings and round the other.
+
+/** An exact integer from a row: an id, a count, an amount in minor units. */
+export function toBigInt(value: unknown): bigint {
+  if (typeof value === 'bigint') return value;
+  if (typeof value === 'string' && /^-?[0-9]+$/.test(value)) return BigInt(value);
+  invariant(
+    typeof value === 'number' && Number.isSafeInteger(value),
+    'VALUE_NOT_EXACT',
+    `The database gave ${String(value)} where a whole number belongs.`,
+  );
+  return BigInt(value);
+}
+
+/** A small exact integer: a count that fits a JavaScript number. */
+export function toCount(value: unknown): number {
+  const exact = toBigInt(value);
+  invariant(exact <= BigInt(Number.MAX_SAFE_INTEGER), 'VALUE_NOT_EXACT', `${String(exact)} is too large for a count.`);
+  return Number(exact);
+}
+
+export function toText(value: unknown): string {
+  invariant(typeof value === 'string', 'VALUE_NOT_EXACT', `The database gave a ${typeof value} where text belongs.`);
+  return value;
+}
+
+export function toTextOrNull(value: unknown): string | null {
+  return value === null || value === undefined ? null : toText(value);
+}
+
+/** An instant as the program spells it (RFC 3339, UTC), from either database's spelling. */
+export function toInstant(value: unknown): string {
+  const text = toText(value);
+  return text.endsWith('Z') ? text : `${text.replace(' ', 'T')}Z`;
+}
+
+export function toInstantOrNull(value: unknown): string | null {
+  return value === null || value === undefined ? null : toInstant(value);
+}
+
+/** An instant as the database spells it. */
+export function fromInstant(dialect: Dialect, instant: string): string {
+  return dialect === 'sqlite' ? instant : instant.replace('T', ' ').replace(/Z$/, '');
+}
+
+/**
+ * Select expressions for the exact sum of a BIGINT column, named `${name}_hi` and `${name}_lo`. SQLite's own SUM()
+ * stops with an error beyond 64 bits, so there the upper and lower 32 bits are summed apart; servers sum as DECIMAL.
+ */
+export function exactSum(dialect: Dialect, column: string, name: string): string {
+  return dialect === 'sqlite'
+    ? `coalesce(sum((${column}) >> 32), 0) as ${name}_hi, coalesce(sum((${column}) & 4294967295), 0) as ${name}_lo`
+    : `0 as ${name}_hi, cast(coalesce(sum(${column}), 0) as char) as ${name}_lo`;
+}
+
+/** The value that `exactSum` selected. */
+export function sumIn(row: Row, name: string): bigint {
+  return toBigInt(row[`${name}_hi`]) * 4294967296n + toBigInt(row[`${name}_lo`]);
+}
+
+/** `1,2,3` for an IN list. Whole numbers only, so nothing needs quoting; an empty list is a caller's bug. */
+export function idList(ids: readonly bigint[]): string {
+  invariant(ids.length > 0, 'VALUE_NOT_EXACT', 'An id list must not be empty.');
+  return ids.join(',');
+}
+
+/** `?,?,?` for an IN list of texts. */
+export function placeholders(values: readonly unknown[]): string {
+  return values.map(() => '?').join(',');
+}

@@ -1,0 +1,62 @@
+import { invariant } from './invariant.js';
+
+/**
+ * The state machines, one table each: state → event → next state. What is not listed is forbidden.
+ * The migrations mirror the state names as CHECK constraints; a test compares both.
+ */
+export const orderMoves = {
+  INIT: { claim: 'PROCESSING', fail: 'FAILED', cancel: 'CANCELED' },
+  PROCESSING: { post: 'SUCCESS', fail: 'FAILED', cancel: 'CANCELED' },
+  SUCCESS: {}, // final: a correction is a new order that names this one
+  FAILED: {},
+  CANCELED: {},
+} as const;
+
+export const batchMoves = {
+  OPEN: { settle: 'SETTLING' },
+  SETTLING: { post: 'POSTING' },
+  POSTING: { reconcile: 'RECONCILING' },
+  RECONCILING: { close: 'CLOSED' },
+  CLOSED: {}, // late orders of a closed day are booked under that day without reopening it
+} as const;
+
+export const runMoves = {
+  RUNNING: {
+    finish: 'OK',
+    leave: 'PARTIAL',
+    contradict: 'INTEGRITY',
+    interrupt: 'INTERRUPTED',
+    abandon: 'ABANDONED', // found dead by the next run
+  },
+  OK: {},
+  PARTIAL: {},
+  INTEGRITY: {},
+  INTERRUPTED: {},
+  ABANDONED: {},
+} as const;
+
+export const messageMoves = {
+  NEW: { confirm: 'SENT', park: 'PARKED' },
+  PARKED: { requeue: 'NEW' },
+  SENT: {},
+} as const;
+
+export type OrderState = keyof typeof orderMoves;
+export type BatchState = keyof typeof batchMoves;
+export type RunState = keyof typeof runMoves;
+export type MessageState = keyof typeof messageMoves;
+
+export const orderTypes = ['PAYMENT', 'REFUND', 'FEE', 'ADJUSTMENT'] as const;
+export type OrderType = (typeof orderTypes)[number];
+
+export const accountStates = ['ACTIVE', 'FROZEN', 'CLOSED'] as const;
+export type AccountState = (typeof accountStates)[number];
+
+type Machine = Record<string, Record<string, string>>;
+
+/** The state that `event` leads to; a move that the table does not list is a bug and stops the run. */
+export function move<M extends Machine>(machine: M, from: keyof M & string, event: string): keyof M & string {
+  const to = machine[from]?.[event];
+  invariant(to !== undefined, 'STATE_MOVE_FORBIDDEN', `${from} has no move "${event}".`, { from, event });
+  return to;
+}
