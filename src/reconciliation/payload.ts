@@ -58,19 +58,16 @@ export interface Line {
   amountMinor: bigint;
 }
 
-/** Lines by what makes them one; null when a line is there twice. */
-export function linesByKey(lines: readonly Line[]): Map<string, Line> | null {
+/** Lines under what makes them one: type, channel, and whether they take away. */
+export function linesByKey(lines: readonly Line[]): Map<string, Line> {
   const found = new Map<string, Line>();
   for (const line of lines) {
-    const key = lineKey(line.type, line.channel, line.amountMinor);
-    if (found.has(key)) return null;
-    found.set(key, line);
+    const key = `${line.type} ${line.amountMinor < 0n ? '-' : '+'} ${line.channel}`;
+    const before = found.get(key);
+    const [orders, amountMinor] = [before?.orders ?? 0, before?.amountMinor ?? 0n];
+    found.set(key, { ...line, orders: orders + line.orders, amountMinor: amountMinor + line.amountMinor });
   }
   return found;
-}
-
-export function lineKey(type: string, channel: string, amountMinor: bigint): string {
-  return `${type} ${amountMinor < 0n ? '-' : '+'} ${channel}`;
 }
 
 /**
