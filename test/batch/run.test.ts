@@ -193,7 +193,7 @@ describe.each(databaseKinds)('settling a day [%s]', (kind) => {
     ]);
     expect(
       await column(
-        `select batch_day from journal_entry j join outbox o on o.id = j.id where o.payload like '%"netMinor":"77"%'`,
+        `select j.batch_day from journal_entry j join outbox o on o.id = j.id where o.payload like '%"netMinor":"77"%'`,
       ),
     ).toEqual([day]);
   });
