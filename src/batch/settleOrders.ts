@@ -46,7 +46,7 @@ function isPartial({ request, untilId, topId }: Run): boolean {
 
 async function settlePass(deps: BatchDeps, run: Run, tally: Tally, pass: number): Promise<void> {
   const { lanes, elephantLanes, pageSize } = deps.settings;
-  const pool = new Lanes(lanes + elephantLanes, 2);
+  const pool = new Lanes(lanes + elephantLanes, 1);
   const marks = new LowWatermark(tally);
   const fromId = pass === 1 ? run.fromId : 0n;
   const range = { day: run.day, fromId, topId: run.untilId, pageSize, accounts: run.request.accounts };

@@ -1,11 +1,12 @@
 import type { BatchDay } from '../kernel/batchDay.js';
 import type { Session, Transaction } from '../db/session.js';
-import { fromInstant, idList, toBigInt } from '../db/values.js';
+import { fromInstant, oneOfIds, toBigInt } from '../db/values.js';
 import type { JournalEntry } from './journalEntry.js';
 
 /** Ids among these that are posted already. */
 export async function postedIds(session: Session, ids: readonly bigint[]): Promise<Set<bigint>> {
-  const rows = await session.tuples(`select id from journal_entry where id in (${idList(ids)})`);
+  const list = oneOfIds(session.dialect, 'id', ids);
+  const rows = await session.tuples(`select id from journal_entry where ${list.sql}`, list.bindings);
   return new Set(rows.map(([id]) => toBigInt(id)));
 }
 

@@ -1,7 +1,7 @@
 import type { BatchDay } from '../kernel/batchDay.js';
 import type { AccountState, OrderState, OrderType } from '../kernel/states.js';
 import type { Session, Transaction } from '../db/session.js';
-import { exactSum, fromInstant, idList, sumIn, toBigInt, toCount, toText } from '../db/values.js';
+import { exactSum, fromInstant, oneOfIds, sumIn, toBigInt, toCount, toText } from '../db/values.js';
 import { signedAmount, type CurrencyTotal, type Order } from './order.js';
 
 // With their siblings in this folder, the only statements of the batch that name the order table.
@@ -107,19 +107,21 @@ export async function claimOrders(
   orderIds: readonly bigint[],
   chunk: { runId: bigint; chunkNo: number },
 ): Promise<number> {
+  const ids = oneOfIds(trx.dialect, 'id', orderIds);
   return trx.change(
     `update settlement_order set state = 'PROCESSING', version = version + 1, run_id = ?, chunk_no = ?
-      where id in (${idList(orderIds)}) and state = 'INIT'`,
-    [chunk.runId, chunk.chunkNo],
+      where ${ids.sql} and state = 'INIT'`,
+    [chunk.runId, chunk.chunkNo, ...ids.bindings],
   );
 }
 
 /** Moves posted orders to SUCCESS; the count must equal the number of ids, since only the ledger makes this move. */
 export async function finishOrders(trx: Transaction, orderIds: readonly bigint[], now: string): Promise<number> {
+  const ids = oneOfIds(trx.dialect, 'id', orderIds);
   return trx.change(
     `update settlement_order set state = 'SUCCESS', version = version + 1, finished_at = ?
-      where id in (${idList(orderIds)}) and state = 'PROCESSING'`,
-    [fromInstant(trx.dialect, now)],
+      where ${ids.sql} and state = 'PROCESSING'`,
+    [fromInstant(trx.dialect, now), ...ids.bindings],
   );
 }
 
@@ -128,8 +130,10 @@ export async function movedOrders(
   session: Session,
   orderIds: readonly bigint[],
 ): Promise<{ id: bigint; orderNo: string; state: OrderState }[]> {
+  const ids = oneOfIds(session.dialect, 'id', orderIds);
   const rows = await session.rows(
-    `select id, order_no, state from settlement_order where id in (${idList(orderIds)}) and state <> 'INIT'`,
+    `select id, order_no, state from settlement_order where ${ids.sql} and state <> 'INIT'`,
+    ids.bindings,
   );
   return rows.map((row) => ({
     id: toBigInt(row['id']),

@@ -18,26 +18,37 @@ export interface PageRange {
   accounts: readonly string[] | null;
 }
 
+/** Rows asked for at once: a page is read in slices, so that the driver's rows are forgotten while they are young. */
+const sliceSize = 10_000;
+
 /**
  * The day's INIT orders in pages by id watermark. Ends after `topId`; when told to stop, ends after the page at hand.
  * The last page always reaches `topId`, also when it is empty, so that the watermark does.
  */
 export async function* readOrderPages(database: Database, range: PageRange, signal: AbortSignal): AsyncGenerator<Page> {
-  let afterId = range.fromId;
-  while (afterId < range.topId && !signal.aborted) {
-    const orders = await database.read((session) =>
-      ordersAfter(session, {
-        day: range.day,
-        afterId,
-        topId: range.topId,
-        size: range.pageSize,
-        accounts: range.accounts,
-      }),
-    );
-    const last = orders[orders.length - 1];
-    const lastId = orders.length < range.pageSize || last === undefined ? range.topId : last.id;
-    invariant(lastId > afterId, 'WATERMARK_WENT_BACK', 'A page ended before it began.', { afterId, lastId });
-    yield { orders, lastId };
-    afterId = lastId;
+  let lastId = range.fromId;
+  while (lastId < range.topId && !signal.aborted) {
+    const page: Page = await readPage(database, range, lastId);
+    invariant(page.lastId > lastId, 'WATERMARK_WENT_BACK', 'A page ended before it began.', {
+      afterId: lastId,
+      lastId: page.lastId,
+    });
+    yield page;
+    lastId = page.lastId;
   }
+}
+
+async function readPage(database: Database, range: PageRange, fromId: bigint): Promise<Page> {
+  const { day, topId, accounts, pageSize } = range;
+  const orders: Order[] = [];
+  let afterId = fromId;
+  while (orders.length < pageSize) {
+    const size = Math.min(sliceSize, pageSize - orders.length);
+    const slice = await database.read((session) => ordersAfter(session, { day, afterId, topId, size, accounts }));
+    for (const order of slice) orders.push(order);
+    const last = slice[slice.length - 1];
+    if (slice.length < size || last === undefined) return { orders, lastId: topId };
+    afterId = last.id;
+  }
+  return { orders, lastId: afterId };
 }

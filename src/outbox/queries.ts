@@ -1,6 +1,6 @@
 import type { BatchDay } from '../kernel/batchDay.js';
 import type { Session, Transaction } from '../db/session.js';
-import { fromInstant, idList, toBigInt, toCount, toText, toTextOrNull } from '../db/values.js';
+import { fromInstant, oneOfIds, toBigInt, toCount, toText, toTextOrNull } from '../db/values.js';
 
 export interface StoredMessage {
   id: bigint;
@@ -40,8 +40,10 @@ export async function newMessages(
 
 /** Marks confirmed messages. One that is SENT already stays as it is. */
 export async function markSent(trx: Transaction, ids: readonly bigint[], now: string): Promise<number> {
-  return trx.change(`update outbox set state = 'SENT', sent_at = ? where id in (${idList(ids)}) and state = 'NEW'`, [
+  const list = oneOfIds(trx.dialect, 'id', ids);
+  return trx.change(`update outbox set state = 'SENT', sent_at = ? where ${list.sql} and state = 'NEW'`, [
     fromInstant(trx.dialect, now),
+    ...list.bindings,
   ]);
 }
 
