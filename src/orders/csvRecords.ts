@@ -50,7 +50,10 @@ export class CsvReader implements RecordReader {
 
   constructor(private readonly header: CsvHeader) {
     // Room for all records of a chunk, which are then taken at once: one event a record would cost as much as reading it.
-    const roomy: Options & Pick<TransformOptions, 'readableHighWaterMark'> = { ...dialect, readableHighWaterMark: recordBytesMax };
+    const roomy: Options & Pick<TransformOptions, 'readableHighWaterMark'> = {
+      ...dialect,
+      readableHighWaterMark: recordBytesMax,
+    };
     this.parser = parse(roomy);
     this.parser.on('error', () => undefined); // each write reports it to its caller
   }

@@ -83,8 +83,8 @@ async function importFile<Row extends object>(
       await source.close();
     }
   } catch (error) {
-    if (!(error instanceof FileRefusal)) throw stoppedError(error, file, tally, around);
-    refused = { code: error.code, message: error.message };
+    refused = refusalIn(error);
+    if (refused === null) throw stoppedError(error, file, tally, around);
   }
   const { accepted, updated, repeated, rejectedCount, rejected } = tally;
   return { file, accepted, updated, repeated, rejectedCount, rejected, refused };
@@ -121,6 +121,16 @@ async function importSource<Row extends object>(
 function extraNote(name: string, extra: readonly string[]): string {
   const named = extra.slice(0, 10).map((column) => printable(column.slice(0, 40)));
   return `${name}: columns that are not used: ${named.join(', ')}${extra.length > named.length ? ', …' : ''}`;
+}
+
+/** A trouble of this file alone, such as one that went away since all of them were checked. */
+function refusalIn(error: unknown): FileOutcome['refused'] {
+  if (error instanceof FileRefusal) return { code: error.code, message: error.message };
+  if (!(error instanceof SettleError)) return null;
+  const { code, message } = error;
+  return code === 'FILE_NOT_FOUND' || code === 'FILE_IS_DIRECTORY' || code === 'FILE_UNREADABLE'
+    ? { code, message }
+    : null;
 }
 
 /** What ended the import half-way, with what a person must know: nothing is lost, and how to go on. */

@@ -38,11 +38,19 @@ async function storeOrders(
       await insertOrders(trx, plan.fresh);
       return plan.outcome;
     },
-    // Whole or not at all: when the new orders are there, so is the rest, and this unit is the one that counts them.
+    // All of the new orders are there as we have them: whoever wrote them, nothing is left to do.
     landed: async (session: Session) => {
-      if (plan === undefined || plan.fresh.length === 0) return undefined;
-      const stored = await ordersByNo(session, [plan.fresh[0]?.orderNo ?? '']);
-      return stored.size === 1 ? plan.outcome : undefined;
+      const planned = plan;
+      if (planned === undefined || planned.fresh.length === 0) return undefined;
+      const stored = await ordersByNo(
+        session,
+        planned.fresh.map((order) => order.orderNo),
+      );
+      const isThere = planned.fresh.every((order) => {
+        const found = stored.get(order.orderNo);
+        return found !== undefined && differingColumns(found, order).length === 0;
+      });
+      return isThere ? planned.outcome : undefined;
     },
   };
   const outcome = await afterOthers(() => database.transact(unit));

@@ -76,23 +76,21 @@ export class ImportSource {
     const before = await this.stamp();
     const hash = createHash('sha256');
     let position = 0;
-    let carried = Buffer.alloc(0);
+    let carried: Buffer = Buffer.alloc(0);
     for (;;) {
       throwIfCancelled(signal);
-      // A fresh buffer each time: the CSV parser keeps a view of the last bytes.
-      const { bytesRead, buffer } = await this.handle.read(Buffer.allocUnsafe(chunkBytes), 0, chunkBytes, position);
+      const read = await this.readAt(position, chunkBytes);
       const isFirst = position === 0;
-      position += bytesRead;
-      const read = buffer.subarray(0, bytesRead);
+      position += read.length;
       hash.update(read);
       const bytes = carried.length === 0 ? read : Buffer.concat([carried, read]);
-      const end = bytesRead === 0 ? bytes.length : wholeCharacters(bytes);
+      const end = read.length === 0 ? bytes.length : wholeCharacters(bytes);
       const whole = bytes.subarray(0, end);
       if (!isUtf8(whole)) throw await this.notUtf8(position - bytes.length, whole);
       carried = bytes.subarray(end);
       const start = isFirst && whole.subarray(0, 3).equals(byteOrderMark) ? 3 : 0;
       if (whole.length > start) yield whole.subarray(start);
-      if (bytesRead === 0) return { ...before, hash: hash.digest('hex') };
+      if (read.length === 0) return { ...before, hash: hash.digest('hex') };
     }
   }
 
@@ -108,6 +106,16 @@ export class ImportSource {
 
   async close(): Promise<void> {
     await this.handle.close();
+  }
+
+  /** Into a fresh buffer each time: the readers keep views of the last bytes. */
+  private async readAt(position: number, length: number): Promise<Buffer> {
+    try {
+      const { bytesRead, buffer } = await this.handle.read(Buffer.allocUnsafe(length), 0, length, position);
+      return buffer.subarray(0, bytesRead);
+    } catch (error) {
+      throw new FileRefusal('FILE_UNREADABLE', `The file cannot be read: ${(error as Error).message}`);
+    }
   }
 
   private async stamp(): Promise<{ size: bigint; modifiedNs: bigint }> {
@@ -137,10 +145,10 @@ export class ImportSource {
     let line = 1;
     for (let position = 0; position < offset;) {
       const length = Math.min(chunkBytes, offset - position);
-      const { bytesRead, buffer } = await this.handle.read(Buffer.allocUnsafe(length), 0, length, position);
-      if (bytesRead === 0) break;
-      for (const byte of buffer.subarray(0, bytesRead)) if (byte === lineFeed) line += 1;
-      position += bytesRead;
+      const read = await this.readAt(position, length);
+      if (read.length === 0) break;
+      for (const byte of read) if (byte === lineFeed) line += 1;
+      position += read.length;
     }
     return line;
   }
@@ -168,23 +176,23 @@ function wholeCharacters(bytes: Buffer): number {
 
 /** Copies a stream into a file that only we may read. It has no name any more when it is filled, so no end can leave it behind. */
 async function spool(stream: Readable, signal: AbortSignal): Promise<FileHandle> {
-  const folder = await mkdtemp(join(tmpdir(), 'settle-import-'));
-  const path = join(folder, 'input');
-  const handle = await open(path, 'wx+', 0o600);
-  await unlink(path);
-  await rmdir(folder);
+  let handle: FileHandle | undefined;
   try {
+    const folder = await mkdtemp(join(tmpdir(), 'settle-import-'));
+    const path = join(folder, 'input');
+    handle = await open(path, 'wx+', 0o600);
+    await unlink(path);
+    await rmdir(folder);
     for await (const chunk of addAbortSignal(signal, stream)) await handle.writeFile(chunk as Buffer);
     return handle;
   } catch (error) {
-    await handle.close();
+    await handle?.close();
     throwIfCancelled(signal);
-    if ((error as NodeJS.ErrnoException).code === 'ENOSPC') {
-      throw new SettleError('DISK_FULL', `Standard input does not fit into ${tmpdir()}.`, {
-        next: 'Nothing was stored. Free space there, or set TMPDIR to another folder.',
-        cause: error,
-      });
-    }
-    throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new SettleError(
+      code === 'ENOSPC' ? 'DISK_FULL' : 'FILE_UNREADABLE',
+      `Standard input cannot be copied to ${tmpdir()}: ${message}`,
+      { next: 'Nothing of it was stored. Free space there, or set TMPDIR to another folder.', cause: error },
+    );
   }
 }
