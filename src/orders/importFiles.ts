@@ -97,25 +97,56 @@ async function importSource<Row extends object>(
   around: ImportSurroundings,
 ): Promise<void> {
   const proven = await proveFile(source, kind.columns, around.signal);
-  let unit: PlacedRow<Row>[] = [];
-  const store = async (): Promise<void> => {
+  const units = new UnitWriter(async (rows: readonly PlacedRow<Row>[]) => {
     throwIfCancelled(around.signal);
-    if (unit.length > 0) tally.add(await kind.store(around.database, unit, instantText(around.clock.now())));
-    unit = [];
+    tally.add(await kind.store(around.database, rows, instantText(around.clock.now())));
     around.onProgress(source.name, tally.rows);
-  };
+  });
   const pages = readRecords(source, kind.columns, proven, around.signal);
-  let page = await pages.next();
-  for (; page.done !== true; page = await pages.next()) {
-    for (const { line, values, fault } of page.value) {
-      const row = fault ?? kind.readRow(values);
-      if ('code' in row) tally.reject({ line, ...row });
-      else unit.push({ line, row });
-      if (unit.length === unitRows) await store();
+  try {
+    let page = await pages.next();
+    for (; page.done !== true; page = await pages.next()) {
+      for (const { line, values, fault } of page.value) {
+        const row = fault ?? kind.readRow(values);
+        if ('code' in row) tally.reject({ line, ...row });
+        else await units.write({ line, row });
+      }
     }
+    await units.flush();
+    if (page.value.length > 0) around.say(extraNote(source.name, page.value));
+  } finally {
+    await units.settled(); // so that the counts are those of the tables, however the reading ended
   }
-  await store();
-  if (page.value.length > 0) around.say(extraNote(source.name, page.value));
+}
+
+/** Stores rows in units, one after the other; while the database works on one, the next is read from the file. */
+class UnitWriter<Row> {
+  private rows: PlacedRow<Row>[] = [];
+  private storing: Promise<void> = Promise.resolve();
+
+  constructor(private readonly store: (rows: readonly PlacedRow<Row>[]) => Promise<void>) {}
+
+  async write(row: PlacedRow<Row>): Promise<void> {
+    this.rows.push(row);
+    if (this.rows.length === unitRows) await this.begin();
+  }
+
+  async flush(): Promise<void> {
+    if (this.rows.length > 0) await this.begin();
+    await this.storing;
+  }
+
+  /** The unit in flight has ended; its error was thrown, or will be thrown here. */
+  settled(): Promise<void> {
+    return this.storing;
+  }
+
+  private async begin(): Promise<void> {
+    await this.storing;
+    this.storing = this.store(this.rows);
+    this.storing.catch(() => undefined); // thrown by the next wait
+    this.rows = [];
+  }
 }
 
 function extraNote(name: string, extra: readonly string[]): string {
