@@ -4,8 +4,9 @@ import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { Cancellation } from '../src/kernel/cancellation.js';
+import type { SettleError } from '../src/kernel/errors.js';
 import { compareBytes } from '../src/kernel/ids.js';
-import { importFiles, type FileOutcome } from '../src/orders/importFiles.js';
+import { count, importFiles, type FileOutcome } from '../src/orders/importFiles.js';
 import { orderImport } from '../src/orders/importOrders.js';
 import type { Database } from '../src/db/database.js';
 import type { Transaction } from '../src/db/session.js';
@@ -392,6 +393,26 @@ onEachDatabase('importing orders', (given) => {
   async function accounts(): Promise<Record<string, string>> {
     const tuples = await database().read((session) => session.tuples('select account_no, state from account'));
     return Object.fromEntries(tuples.map(([accountNo, state]) => [String(accountNo), String(state)]));
+  }
+});
+
+test('a full disk ends it with what is stored; with space again, the same command completes it', async () => {
+  const { database, drop } = await createTestDatabase('sqlite');
+  try {
+    const limit = (pages: string) => database.read((session) => session.rows(`pragma max_page_count = ${pages}`));
+    const [size] = await database.read((session) => session.tuples('pragma page_count'));
+    await limit(String(Number(size?.[0]) + 200));
+    const file = csv(...Array.from({ length: 12_000 }, (_, at) => orderLine({ order_no: `O-${String(at)}` })));
+    const failure: unknown = await importOrders(database, file).catch((error: unknown) => error);
+    const stored = (await storedOrders(database)).length;
+    expect(stored).toBeGreaterThan(0);
+    expect(failure).toMatchObject({ code: 'DISK_FULL', exitCode: 75, details: { accepted: stored } });
+    expect((failure as SettleError).message).toContain(`${count(stored)} rows of`);
+    expect((failure as SettleError).next).toMatch(/Free space .* The same command continues/);
+    await limit('1000000');
+    expect(await importOrders(database, file)).toMatchObject({ accepted: 12_000 - stored, repeated: stored });
+  } finally {
+    await drop();
   }
 });
 

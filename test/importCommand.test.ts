@@ -223,6 +223,15 @@ describe('where the bytes come from', () => {
     expect(JSON.parse(after.stdout)).toMatchObject({ files: [{ accepted: 1, repeated: 0 }] });
   });
 
+  test('a long file needs no more memory than a short one', async () => {
+    const file = fileOf('day.csv', rows(150_000));
+    const { code, stdout } = await settle(['import', 'orders', file, '--json'], {
+      cwd: folder,
+      env: { NODE_OPTIONS: '--max-old-space-size=40' },
+    });
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { files: [{ accepted: 150_000 }] }]);
+  });
+
   test('standard input named twice is a mistake', async () => {
     const { code, stderr } = await settle(['import', 'orders', '-', '-'], { cwd: folder, stdin: '' });
     expect([code, stderr]).toEqual([2, expect.stringContaining('only once')]);
