@@ -397,7 +397,8 @@ onEachDatabase('importing orders', (given) => {
 });
 
 test('a full disk ends it with what is stored; with space again, the same command completes it', async () => {
-  const { database, drop } = await createTestDatabase('sqlite');
+  const small = await createTestDatabase('sqlite');
+  const { database } = small;
   try {
     const limit = (pages: string) => database.read((session) => session.rows(`pragma max_page_count = ${pages}`));
     const [size] = await database.read((session) => session.tuples('pragma page_count'));
@@ -412,7 +413,7 @@ test('a full disk ends it with what is stored; with space again, the same comman
     await limit('1000000');
     expect(await importOrders(database, file)).toMatchObject({ accepted: 12_000 - stored, repeated: stored });
   } finally {
-    await drop();
+    await small.drop();
   }
 });
 
@@ -425,7 +426,7 @@ test('an order and an account that another importer commits between look-up and 
         server.database.transact({
           ...unit,
           work: (trx) => {
-            const insertMany: Transaction['insertMany'] = async (...rows) => {
+            const insertMany = async (...rows: Parameters<Transaction['insertMany']>): Promise<number> => {
               await (other ??= importOrders(
                 server.database,
                 csv(orderLine(), orderLine({ order_no: 'O-2', amount: '9.99' })),
@@ -452,5 +453,5 @@ test('an order and an account that another importer commits between look-up and 
 
 function methodOf(of: Transaction, key: string | symbol): unknown {
   const member: unknown = Reflect.get(of, key);
-  return typeof member === 'function' ? (member.bind(of) as unknown) : member;
+  return typeof member === 'function' ? (...given: unknown[]): unknown => Reflect.apply(member, of, given) : member;
 }

@@ -29,7 +29,9 @@ async function importAndTell<Row extends object>(
       clock: context.clock,
       standardInput: process.stdin,
       signal: context.signal,
-      say: context.say,
+      say: (text) => {
+        context.say(text);
+      },
       onProgress: everyHalfMinute(context),
     }),
   );

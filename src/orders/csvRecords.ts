@@ -19,7 +19,7 @@ export interface CsvHeader {
 /** Reads the first record of a file by name. Throws MISSING_COLUMN or DUPLICATE_COLUMN; NOT_UTF8 for what has NULs in it. */
 export function readCsvHeader(bytes: Buffer, columns: ColumnNames): CsvHeader {
   if (bytes.includes(0)) throw new FileRefusal('NOT_UTF8', 'The header has NUL bytes in it. Is the file UTF-16?');
-  const [names = []] = parseAll(bytes, { ...dialect, to: 1 }) as unknown as string[][];
+  const [names = []] = parseAll(bytes, { ...dialect, to: 1 });
   const doubled = names.find((name, at) => names.indexOf(name) !== at);
   if (doubled !== undefined) {
     throw new FileRefusal('DUPLICATE_COLUMN', `The header names the column ${shown(doubled)} more than once.`);
