@@ -63,7 +63,7 @@ export interface ChunkWindow {
   legs: Map<bigint, LegRow[]>;
 }
 
-const windowOrdersMax = 20_000;
+const windowOrdersMax = 10_000;
 const windowChunksMax = 500;
 
 /** All chunks of a day, window by window, in the order of run and chunk number. */
