@@ -71,7 +71,8 @@ async function checkBatch(session: Session, checklist: Checklist, batch: BatchRo
     const problem = `counted ${String(batch.ordersAtClose)} orders at its close, ${String(orders.ordersToTop)} are there`;
     checklist.contradict('batch', 'batch', batch.batchDay, problem);
   }
-  await checkNothingOnItsWay(session, checklist, batch.batchDay);
+  if (orders.processingOrders > 0) await checkNoClaims(session, checklist, batch.batchDay);
+  await checkNoMessages(session, checklist, batch.batchDay);
 
   const source = await sourceTotals(session, batch.batchDay);
   const gap = source.minus(orders.claimed).minus(orders.quarantined);
@@ -84,26 +85,30 @@ async function checkBatch(session: Session, checklist: Checklist, batch: BatchRo
   }
 }
 
-/** Claims and messages of a closed day are finished, unless a later run made them for orders that came late. */
-async function checkNothingOnItsWay(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
-  const orders = await session.rows(
-    `select o.id, o.state from settlement_order o
+/** Claims of a closed day are finished, unless a later run made them for orders that came late. */
+async function checkNoClaims(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
+  const rows = await session.rows(
+    `select o.id from settlement_order o
        join batch b on b.batch_day = o.batch_day
        left join chunk c on c.run_id = o.run_id and c.chunk_no = o.chunk_no
       where o.batch_day = ? and o.state = 'PROCESSING' and (c.run_id is null or c.committed_at <= b.closed_at)
       order by o.id ${limit}`,
     [batchDay],
   );
-  for (const row of orders) {
+  for (const row of rows) {
     checklist.contradict('batch', 'settlement_order', String(toBigInt(row['id'])), 'is PROCESSING on a closed day');
   }
-  const messages = await session.rows(
+}
+
+/** So are its messages. */
+async function checkNoMessages(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
+  const rows = await session.rows(
     `select m.biz_no, m.state from outbox m join batch b on b.batch_day = m.batch_day
       where m.batch_day = ? and m.state in ('NEW', 'PARKED') and m.created_at <= b.closed_at
       order by m.id ${limit}`,
     [batchDay],
   );
-  for (const row of messages) {
+  for (const row of rows) {
     checklist.contradict('batch', 'outbox', toText(row['biz_no']), `is ${toText(row['state'])} on a closed day`);
   }
 }
