@@ -3,7 +3,7 @@ import { toBigInt, toCount, toText, toTextOrNull } from '../db/values.js';
 import { formatMinor } from '../kernel/money.js';
 import type { Checklist } from './checklist.js';
 import { findBatch, type BatchRow } from './days.js';
-import { dayOrders, sourceTotals, withdrawnSinceFreeze, type DayOrders } from './dayTotals.js';
+import { dayOrders, sourceTotals, withdrawnOrders, type DayOrders } from './dayTotals.js';
 import { listedMax, unbalancedEntries } from './ledgerProof.js';
 
 const limit = `limit ${String(listedMax)}`;
@@ -65,9 +65,11 @@ async function checkNoBatch(session: Session, checklist: Checklist, batchDay: st
 async function checkBatch(session: Session, checklist: Checklist, batch: BatchRow, orders: DayOrders): Promise<void> {
   checklist.examine('batch', 1);
   if (batch.ordersAtClose === null) return;
-  // Orders that became visible below the top id later, or whose account was released, wait for the next run.
+  // Orders that became visible below the top id later, or whose account was released, wait for the next run; what a
+  // run settles of them is counted when it ends well.
   const settledOrHeld = orders.ordersToTop - orders.leftOrders;
-  if (batch.ordersAtClose < settledOrHeld || batch.ordersAtClose > orders.ordersToTop) {
+  const uncounted = batch.ordersAtClose < settledOrHeld && (await lastRunEndedWell(session, batch.batchDay));
+  if (uncounted || batch.ordersAtClose > orders.ordersToTop) {
     const problem = `counted ${String(batch.ordersAtClose)} orders at its close, ${String(orders.ordersToTop)} are there`;
     checklist.contradict('batch', 'batch', batch.batchDay, problem);
   }
@@ -75,14 +77,19 @@ async function checkBatch(session: Session, checklist: Checklist, batch: BatchRo
   await checkNoMessages(session, checklist, batch.batchDay);
 
   const source = await sourceTotals(session, batch.batchDay);
-  const gap = source.minus(orders.claimed).minus(orders.quarantined);
-  const unexplained = gap.minus(await withdrawnSinceFreeze(session, batch.batchDay, gap));
+  const withdrawn = await withdrawnOrders(session, batch.batchDay);
+  const unexplained = source.minus(orders.claimed).minus(orders.quarantined).minus(withdrawn);
   checklist.examine('source-total', source.keys().length);
   if (unexplained.isPartOf(orders.left)) return;
   for (const key of unexplained.keys()) {
     const rest = `${source.part(key)} were frozen, of which ${unexplained.part(key)} are not accounted for`;
     checklist.contradict('source-total', 'source_total', `${batch.batchDay} ${key}`, rest);
   }
+}
+
+async function lastRunEndedWell(session: Session, batchDay: string): Promise<boolean> {
+  const [row] = await session.rows('select state from run where batch_day = ? order by id desc limit 1', [batchDay]);
+  return row === undefined || toText(row['state']) === 'OK';
 }
 
 /** Claims of a closed day are finished, unless a later run made them for orders that came late. */
