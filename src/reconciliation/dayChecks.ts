@@ -165,11 +165,11 @@ async function checkJournalEntries(session: Session, checklist: Checklist, batch
     checklist.contradict('journal-balance', 'journal_entry', String(journalEntryId), problem);
   }
   const miscounted = await session.rows(
-    `select j.id, j.ledger_entries, count(e.line_no) as found
-       from journal_entry j left join ledger_entry e on e.journal_entry_id = j.id
-      where j.batch_day = ? group by j.id, j.ledger_entries
-     having count(e.line_no) <> j.ledger_entries
-      order by j.id ${limit}`,
+    `select id, ledger_entries, found
+       from (select j.id, j.ledger_entries,
+                    (select count(*) from ledger_entry e where e.journal_entry_id = j.id) as found
+               from journal_entry j where j.batch_day = ?) as counted
+      where found <> ledger_entries order by id ${limit}`,
     [batchDay],
   );
   for (const row of miscounted) {
