@@ -1,0 +1,144 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { Order } from '../src/orders/order.js';
+import { Lanes } from '../src/sharding/lanes.js';
+import { laneOf, planChunks } from '../src/sharding/planChunks.js';
+
+function orders(accounts: readonly string[], minor = 1n): Order[] {
+  return accounts.map((accountNo, at) => ({
+    id: BigInt(at + 1),
+    accountNo,
+    type: 'PAYMENT',
+    amountMinor: minor,
+    currency: 'USD',
+    channel: 'CARD',
+    accountState: 'ACTIVE',
+  }));
+}
+
+const plan = { lanes: 4, elephantLanes: 2, chunkSize: 5 };
+
+describe('chunks', () => {
+  test('whatever the page: each order is in one chunk, no chunk is too large, ids ascend, an account stays in its lane', () => {
+    const account = fc.integer({ min: 0, max: 12 }).map((at) => `M${String(at)}`);
+    fc.assert(
+      fc.property(fc.array(account, { maxLength: 120 }), fc.integer({ min: 1, max: 9 }), (accounts, chunkSize) => {
+        const page = orders(accounts);
+        const chunks = planChunks(page, { ...plan, chunkSize });
+        const ids = chunks.flatMap((chunk) => chunk.orders.map(({ id }) => id)).sort((a, b) => (a < b ? -1 : 1));
+        expect(ids).toEqual(page.map(({ id }) => id));
+        for (const chunk of chunks) {
+          expect(chunk.orders.length).toBeLessThanOrEqual(chunkSize);
+          for (let at = 1; at < chunk.orders.length; at += 1) {
+            expect((chunk.orders[at - 1] as Order).id < (chunk.orders[at] as Order).id).toBe(true);
+          }
+          if (chunk.lane < plan.lanes) {
+            for (const { accountNo } of chunk.orders) expect(laneOf(accountNo, plan.lanes)).toBe(chunk.lane);
+          }
+        }
+        // An account that fits a chunk is in one chunk only, so that it nets to one row.
+        for (const accountNo of new Set(accounts)) {
+          const own = accounts.filter((other) => other === accountNo).length;
+          const holding = chunks.filter((chunk) => chunk.orders.some((order) => order.accountNo === accountNo));
+          if (own <= chunkSize) expect(holding).toHaveLength(1);
+          else expect(holding.every((chunk) => chunk.lane >= plan.lanes)).toBe(true);
+        }
+      }),
+    );
+  });
+
+  test('an elephant is cut by id over lanes of its own', () => {
+    const chunks = planChunks(orders([...Array<string>(12).fill('BIG'), 'SMALL']), plan);
+    expect(chunks.map(({ lane, orders: own }) => [lane, own.length])).toEqual([
+      [4, 5],
+      [5, 5],
+      [4, 2],
+      [laneOf('SMALL', 4), 1],
+    ]);
+  });
+
+  test('an account whose sums would not fit 64 bits is cut until they do', () => {
+    const chunks = planChunks(orders(['A', 'A', 'A'], 2n ** 62n), plan);
+    expect(chunks.map(({ orders: own }) => own.length)).toEqual([1, 1, 1]);
+  });
+
+  test('the lane of an account never changes from version to version', () => {
+    expect(['M00000', 'M00001', 'acme', 'ACME', '商户', ''].map((accountNo) => laneOf(accountNo, 8)))
+      .toMatchInlineSnapshot(`
+     [
+       6,
+       0,
+       2,
+       7,
+       4,
+       1,
+     ]
+    `);
+  });
+
+  test('accounts spread evenly over lanes', () => {
+    const counts = [0, 0, 0, 0];
+    for (let at = 0; at < 20_000; at += 1) counts[laneOf(`M${String(at).padStart(6, '0')}`, 4)]! += 1;
+    for (const count of counts) expect(Math.abs(count - 5_000)).toBeLessThan(300);
+  });
+});
+
+describe('lanes', () => {
+  const piece = (lane: number, work: () => Promise<void>) => ({
+    lane,
+    work: async () => {
+      await work();
+      return { lane, orders: 1, durationMs: 1, accountNo: null };
+    },
+  });
+
+  test('a lane works on one piece at a time, in order; different lanes work side by side', async () => {
+    const lanes = new Lanes(2, 1);
+    const log: string[] = [];
+    const working = (name: string) => async () => {
+      log.push(`${name} begins`);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      log.push(`${name} ends`);
+    };
+    lanes.addPage([piece(0, working('a')), piece(0, working('b')), piece(1, working('c'))], () =>
+      log.push('page done'),
+    );
+    await lanes.drained();
+    expect(log.slice(0, 2)).toEqual(['a begins', 'c begins']);
+    expect(log.indexOf('a ends')).toBeLessThan(log.indexOf('b begins'));
+    expect(log[log.length - 1]).toBe('page done');
+  });
+
+  test('the reader waits while the page before is unfinished', async () => {
+    const lanes = new Lanes(1, 1);
+    let release: () => void = () => undefined;
+    lanes.addPage([piece(0, () => new Promise<void>((resolve) => (release = resolve)))], () => undefined);
+    let room = false;
+    const waiting = lanes.room().then(() => (room = true));
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(room).toBe(false);
+    release();
+    await waiting;
+    expect(room).toBe(true);
+  });
+
+  test('after a failure no further piece begins, and the page does not count as done', async () => {
+    const lanes = new Lanes(1, 1);
+    let later = false;
+    let done = false;
+    lanes.addPage(
+      [piece(0, () => Promise.reject(new Error('refused'))), piece(0, () => Promise.resolve(void (later = true)))],
+      () => (done = true),
+    );
+    await expect(lanes.drained()).rejects.toThrow('refused');
+    expect({ later, done }).toEqual({ later: false, done: false });
+  });
+
+  test('a page whose work was put off does not count as done', async () => {
+    const lanes = new Lanes(1, 1);
+    let done = false;
+    lanes.addPage([{ lane: 0, work: () => Promise.resolve(null) }], () => (done = true));
+    await lanes.drained();
+    expect(done).toBe(false);
+  });
+});
