@@ -89,7 +89,7 @@ function notWritable(file: string, error: unknown): SettleError {
   const full = code === 'ENOSPC' || code === 'EDQUOT';
   return new SettleError(
     full ? 'DISK_FULL' : 'FILE_NOT_WRITABLE',
-    `The report cannot be written to ${file}: ${message}`,
+    `The report cannot be written to ${file}: ${message.split(',')[0] ?? ''}.`,
     {
       details: { file, reason: code ?? null },
       next: full

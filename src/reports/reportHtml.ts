@@ -47,7 +47,8 @@ function sectionsOf(report: DayReport): HtmlSection[] {
     { title: 'Totals by currency', tables: report.totals.length === 0 ? [] : [totalsTable(report)] },
     {
       title: 'Largest net positions',
-      text: 'Positive: owed to the account. Negative: owed by the account.',
+      sideBySide: true,
+      text: 'Positive: owed to the account. Negative: owed by the account. The CSV and JSON forms hold all positions.',
       tables: topPositions(report.netPositions, topCount).map(({ currency, positions, top }) => ({
         caption: `${currency}: ${positions > top.length ? `the largest ${String(top.length)} of ${countText(positions)}` : plural(positions, 'position')}`,
         columns: [{ title: 'Account' }, right('Orders'), right('Net')],
@@ -56,7 +57,6 @@ function sectionsOf(report: DayReport): HtmlSection[] {
           countText(row.orders),
           formatMinorGrouped(row.netMinor, currency),
         ]),
-        ...(positions > top.length ? { note: 'The CSV and JSON forms of this report hold all of them.' } : {}),
       })),
     },
     { title: 'Runs and times', tables: runTables(report) },
@@ -99,14 +99,10 @@ function checksTable({ checks }: DayReport): HtmlTable {
   };
 }
 
-function totalsTable({ totals, ledgerTotals }: DayReport): HtmlTable {
-  const debits = new Map(ledgerTotals.map((row) => [row.currency, row.debitMinor]));
+function totalsTable({ totals }: DayReport): HtmlTable {
   return {
     caption: 'Net = gross − refunds − fees + adjustments',
-    columns: [
-      { title: 'Currency' },
-      ...['Orders', 'Gross', 'Refunds', 'Fees', 'Adjustments', 'Net', 'Ledger turnover'].map(right),
-    ],
+    columns: [{ title: 'Currency' }, ...['Orders', 'Gross', 'Refunds', 'Fees', 'Adjustments', 'Net'].map(right)],
     rows: totals.map(({ currency, ...total }) => {
       const amount = (minor: bigint): string => formatMinorGrouped(minor, currency);
       return [
@@ -117,7 +113,6 @@ function totalsTable({ totals, ledgerTotals }: DayReport): HtmlTable {
         amount(total.feeMinor),
         amount(total.adjustmentMinor),
         amount(total.netMinor),
-        amount(debits.get(currency) ?? 0n),
       ];
     }),
   };

@@ -22,7 +22,7 @@ function failedChecks({ checks }: DayReport): HtmlTable {
   const text = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
   return {
     caption: 'Failed checks',
-    columns: [{ title: 'Check' }, { title: 'Expected' }, { title: 'Actual' }],
+    columns: [{ title: 'Check' }, { title: 'Expected', wraps: true }, { title: 'Actual', wraps: true }],
     rows: checks.filter((check) => !check.ok).map((check) => [check.name, text(check.expected), text(check.actual)]),
   };
 }
@@ -30,7 +30,13 @@ function failedChecks({ checks }: DayReport): HtmlTable {
 function quarantined(report: DayReport): HtmlTable {
   return {
     caption: 'Accounts set aside in quarantine',
-    columns: [{ title: 'Account' }, { title: 'Code' }, right('Orders'), { title: 'Since' }, { title: 'Detail' }],
+    columns: [
+      { title: 'Account' },
+      { title: 'Code' },
+      right('Orders'),
+      { title: 'Since' },
+      { title: 'Detail', wraps: true },
+    ],
     rows: report.quarantined.map((row) => [
       row.accountNo,
       row.code,
@@ -44,7 +50,13 @@ function quarantined(report: DayReport): HtmlTable {
 function parked(report: DayReport): HtmlTable {
   return {
     caption: 'Parked messages',
-    columns: [{ title: 'Message' }, { title: 'Account' }, right('Orders'), right('Attempts'), { title: 'Last error' }],
+    columns: [
+      { title: 'Message' },
+      { title: 'Account' },
+      right('Orders'),
+      right('Attempts'),
+      { title: 'Last error', wraps: true },
+    ],
     rows: report.parked.map((row) => [
       row.bizNo,
       row.accountNo ?? '–',

@@ -1,7 +1,8 @@
 /** A table of finished texts; the template escapes them. */
 export interface HtmlTable {
   caption: string;
-  columns: { title: string; align?: 'right' }[];
+  /** A column that wraps holds sentences; the others stay on one line. */
+  columns: { title: string; align?: 'right'; wraps?: true }[];
   /** Titles above several columns each; the first column has none. */
   groups?: { title: string; span: number }[];
   rows: string[][];
@@ -12,6 +13,8 @@ export interface HtmlSection {
   title: string;
   text?: string;
   tables: HtmlTable[];
+  /** Narrow tables stand next to one another where there is room. */
+  sideBySide?: true;
 }
 
 /** A column of numbers or amounts. */

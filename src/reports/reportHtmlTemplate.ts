@@ -10,7 +10,7 @@ export const tableTemplate = `
 <% } %><tr><% it.columns.forEach((column) => { %><th scope="col"<% if (column.align === 'right') { %> class="n"<% } %>><%= column.title %></th><% }) %></tr>
 </thead>
 <tbody>
-<% it.rows.forEach((row) => { %><tr><% row.forEach((cell, at) => { const kind = it.columns[at].align === 'right' ? ' class="n"' : ''; %><% if (at === 0) { %><th scope="row"<%~ kind %>><%= cell %></th><% } else { %><td<%~ kind %>><%= cell %></td><% } %><% }) %></tr>
+<% it.rows.forEach((row) => { %><tr><% row.forEach((cell, at) => { const kind = it.columns[at].align === 'right' ? ' class="n"' : it.columns[at].wraps ? ' class="w"' : ''; %><% if (at === 0) { %><th scope="row"<%~ kind %>><%= cell %></th><% } else { %><td<%~ kind %>><%= cell %></td><% } %><% }) %></tr>
 <% }) %></tbody>
 </table>
 </div>
@@ -44,7 +44,8 @@ export const pageTemplate = `<!doctype html>
 <% it.sections.forEach((section) => { %><section>
 <h2><%= section.title %></h2>
 <% if (section.text) { %><p class="lead"><%= section.text %></p>
-<% } %><% section.tables.forEach((table) => { %><%~ include('@table', table) %><% }) %></section>
+<% } %><div<% if (section.sideBySide) { %> class="side"<% } %>><% section.tables.forEach((table) => { %><div><%~ include('@table', table) %></div><% }) %></div>
+</section>
 <% }) %><section>
 <h2>Where this comes from</h2>
 <dl class="provenance">
@@ -76,8 +77,8 @@ h2{margin:2.5rem 0 .4rem;font-size:1.1rem;font-weight:600}
 .badge{margin:0;font-size:.8rem;font-weight:600;letter-spacing:.06em;text-transform:uppercase;color:var(--c)}
 .headline{margin:.1rem 0;font-size:1.15rem;font-weight:600}
 .verdict ul{margin:.5rem 0 0;padding-left:1.2rem}
-.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(10rem,1fr));gap:1px;margin:1.5rem 0 0;background:var(--line);border:1px solid var(--line);border-radius:4px;overflow:hidden}
-.figures div{background:var(--paper);padding:.7rem 1rem}
+.figures{display:flex;flex-wrap:wrap;gap:1px;margin:1.5rem 0 0;background:var(--line);border:1px solid var(--line);border-radius:4px;overflow:hidden}
+.figures div{flex:1 1 11rem;background:var(--paper);padding:.7rem 1rem}
 dt{color:var(--soft);font-size:.82rem}
 dd{margin:0;overflow-wrap:anywhere}
 .figures dd{font-size:1.2rem;font-weight:600;font-variant-numeric:tabular-nums;white-space:nowrap}
@@ -89,9 +90,15 @@ th,td{padding:.42rem .75rem;text-align:left;vertical-align:top;border-bottom:1px
 thead th{background:var(--head);color:var(--soft);font-size:.8rem;font-weight:600;white-space:nowrap;border-bottom:1px solid var(--line)}
 thead td{background:var(--head)}
 tbody th{overflow-wrap:anywhere;min-width:8rem}
-tbody td{overflow-wrap:anywhere}
-.n,.n+.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+tbody td{white-space:nowrap}
+tbody td.w{white-space:normal;min-width:14rem;overflow-wrap:break-word}
+.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .grouped thead th[scope=colgroup]{text-align:right;color:var(--ink)}
+.grouped td:nth-child(even),.grouped tr:last-child th:nth-child(even){padding-left:1.6rem}
+.side{display:flex;flex-wrap:wrap;gap:0 2rem;align-items:flex-start}
+.side>div{flex:1 1 auto;max-width:100%}
+.side tbody th{min-width:5rem}
+.side th,.side td{padding-left:.5rem;padding-right:.5rem}
 tbody tr:last-child>*{border-bottom:2px solid var(--line)}
 .note{margin:.4rem 0 0;color:var(--soft);font-size:.85rem}
 .provenance{display:grid;grid-template-columns:repeat(auto-fit,minmax(14rem,1fr));gap:.7rem 1.5rem;margin:.6rem 0 0}
