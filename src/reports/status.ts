@@ -9,7 +9,7 @@ import { activeQuarantine } from '../settlement/quarantineViews.js';
 import { cancellationOf, type ReportedRun } from './dayReport.js';
 import { leaseView, type LeaseView } from './lease.js';
 import * as queries from './queries.js';
-import { msBetween } from './words.js';
+import { msBetween, plural } from './words.js';
 
 export interface RunStatus extends ReportedRun {
   batchDay: BatchDay;
@@ -132,11 +132,11 @@ export async function checkDueDay(database: Database, dueDay: BatchDay): Promise
 async function missingFor(session: Session, day: BatchDay): Promise<string[]> {
   const orders = (await ordersLeft(session)).find((left) => left.batchDay === day);
   const messages = await queries.unsentMessages(session, day);
-  const facts: [number, string][] = [
-    [orders?.waiting ?? 0, 'orders are not claimed'],
-    [orders?.processing ?? 0, 'orders are claimed and not posted'],
-    [messages.new, 'messages are not delivered'],
-    [messages.parked, 'messages are parked'],
+  const facts: [number, string, string][] = [
+    [orders?.waiting ?? 0, 'order', 'not claimed'],
+    [orders?.processing ?? 0, 'order', 'claimed and not posted'],
+    [messages.new, 'message', 'not delivered'],
+    [messages.parked, 'message', 'parked'],
   ];
-  return facts.filter(([count]) => count > 0).map(([count, what]) => `${String(count)} ${what}.`);
+  return facts.filter(([count]) => count > 0).map(([count, what, how]) => `${plural(count, what)} ${how}.`);
 }
