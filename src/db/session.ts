@@ -37,7 +37,8 @@ function assertScalars(bindings: readonly unknown[]): void {
   }
 }
 
-const insertRowsMax = 5_000;
+// Measured on MariaDB 10.11: 1,000 rows a statement insert as fast as any size or faster; 5,000 double the client's work.
+const insertRowsMax = 1_000;
 
 export class MysqlSession implements Session {
   readonly dialect = 'mysql';
@@ -76,7 +77,7 @@ export class MysqlSession implements Session {
     };
     for (const row of rows) {
       assertScalars(row);
-      const tuple = `(${this.connection.escape(row)})`;
+      const tuple = `(${row.map((value) => this.literal(value)).join(',')})`;
       // A character takes up to 4 bytes on the wire; counting 3 per UTF-16 unit is never too few.
       if (tuples.length === insertRowsMax || bytes + tuple.length * 3 > this.statementBytesMax) await flush();
       tuples.push(tuple);
@@ -86,19 +87,24 @@ export class MysqlSession implements Session {
     return inserted;
   }
 
+  /** Whole numbers as digits (a quoted one would be added as a double); most texts need nothing but quotes. */
+  private literal(value: Binding): string {
+    if (typeof value === 'string') return /['\\\0\x1a\n\r]/.test(value) ? this.connection.escape(value) : `'${value}'`;
+    return value === null ? 'null' : String(value);
+  }
+
   private query(sql: string, bindings: readonly Binding[], rowsAsArray: boolean): Promise<unknown> {
     assertScalars(bindings);
     return new Promise((resolve, reject) => {
-      this.connection.query({ sql, rowsAsArray, timeout: this.statementMsMax }, [...bindings], (error, result) => {
+      const options = { sql, rowsAsArray, timeout: this.statementMsMax };
+      // Without values the driver does not search the text for "?", which in a long insert is the larger part of its work.
+      this.connection.query(options, bindings.length === 0 ? undefined : [...bindings], (error, result) => {
         if (error) reject(error);
         else resolve(result);
       });
     });
   }
 }
-
-/** SQLite's limit on bound values in one statement, as better-sqlite3 is built, is 32,766. */
-const sqliteBindingsMax = 30_000;
 
 export class SqliteSession implements Session {
   readonly dialect = 'sqlite';
@@ -132,16 +138,11 @@ export class SqliteSession implements Session {
     return this.run(() => BigInt(this.prepare(sql, bindings).run(...bindings).lastInsertRowid));
   }
 
+  /** One prepared row, run for each: as fast here as many rows in one statement, and small in memory. */
   insertMany(table: string, columns: readonly string[], rows: readonly (readonly Binding[])[]): Promise<number> {
     return this.run(() => {
-      const tuple = `(${columns.map(() => '?').join(',')})`;
-      const rowsMax = Math.min(500, Math.floor(sqliteBindingsMax / columns.length));
-      for (let start = 0; start < rows.length; start += rowsMax) {
-        const part = rows.slice(start, start + rowsMax);
-        const values = part.flat();
-        const sql = `insert into ${table} (${columns.join(', ')}) values ${part.map(() => tuple).join(',')}`;
-        this.prepare(sql, values).run(...values);
-      }
+      const sql = `insert into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`;
+      for (const row of rows) this.prepare(sql, row).run(...row);
       return rows.length;
     });
   }
@@ -157,8 +158,8 @@ export class SqliteSession implements Session {
     let statement = this.statements.get(sql);
     if (statement === undefined) {
       statement = this.connection.prepare(sql);
-      // Statements with inlined ids come once each; they must not push the recurring ones out or pile up.
-      if (sql.length < 20_000 && this.statements.size < 200) this.statements.set(sql, statement);
+      // Statements with a list of ids written into them come once each; they must not pile up.
+      if (sql.length < 2_000 && this.statements.size < 200) this.statements.set(sql, statement);
     }
     return statement;
   }

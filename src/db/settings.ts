@@ -76,7 +76,7 @@ export function prepareSqlite(connection: BetterSqlite3.Database, facts: ServerF
   if (!readOnly) connection.pragma('journal_mode = WAL');
   connection.pragma('synchronous = FULL');
   connection.pragma('foreign_keys = ON');
-  connection.pragma('cache_size = -65536');
+  connection.pragma('cache_size = -16384');
   if (readOnly) connection.pragma('query_only = ON');
   const row = connection.prepare('select sqlite_version() as version').get() as { version: string };
   facts.version = row.version;

@@ -62,10 +62,28 @@ export function sumIn(row: Row, name: string): bigint {
   return toBigInt(row[`${name}_hi`]) * 4294967296n + toBigInt(row[`${name}_lo`]);
 }
 
-/** `1,2,3` for an IN list. Whole numbers only, so nothing needs quoting; an empty list is a caller's bug. */
-export function idList(ids: readonly bigint[]): string {
+/** Condition that the exact sum of a BIGINT column is below zero. */
+export function sumIsNegative(dialect: Dialect, column: string): string {
+  return dialect === 'sqlite'
+    ? `sum((${column}) >> 32) + (sum((${column}) & 4294967295) >> 32) < 0`
+    : `sum(${column}) < 0`;
+}
+
+/**
+ * Condition that an integer column is one of these ids. Servers get the digits written out, which they look up as
+ * ranges; SQLite gets them as one bound JSON text, so that its statement is prepared once and not once a list.
+ * An empty list is a caller's bug.
+ */
+export function oneOfIds(
+  dialect: Dialect,
+  column: string,
+  ids: readonly bigint[],
+): { sql: string; bindings: string[] } {
   invariant(ids.length > 0, 'VALUE_NOT_EXACT', 'An id list must not be empty.');
-  return ids.join(',');
+  const list = ids.join(',');
+  return dialect === 'sqlite'
+    ? { sql: `${column} in (select value from json_each(?))`, bindings: [`[${list}]`] }
+    : { sql: `${column} in (${list})`, bindings: [] };
 }
 
 /** `?,?,?` for an IN list of texts. */

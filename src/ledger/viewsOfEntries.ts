@@ -1,5 +1,5 @@
 import type { Session } from '../db/session.js';
-import { idList, toBigInt, toInstant, toText } from '../db/values.js';
+import { placeholders, toBigInt, toInstant, toText } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 
 export interface JournalEntryView {
@@ -66,7 +66,8 @@ async function addLedgerEntries(session: Session, entries: readonly JournalEntry
     const ids = entries.slice(start, start + idsMax).map((entry) => entry.journalEntryId);
     const rows = await session.rows(
       `select journal_entry_id, ledger_account, sub_account, side, currency, amount_minor from ledger_entry
-        where journal_entry_id in (${idList(ids)}) order by journal_entry_id, line_no`,
+        where journal_entry_id in (${placeholders(ids)}) order by journal_entry_id, line_no`,
+      ids,
     );
     for (const row of rows) {
       const subAccount = toText(row['sub_account']);

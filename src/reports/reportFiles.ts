@@ -1,10 +1,8 @@
-import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
-import type { Database } from '../db/database.js';
-import type { BatchDay } from '../kernel/batchDay.js';
 import { SettleError } from '../kernel/errors.js';
-import { collectReport, type DayReport } from './dayReport.js';
+import type { DayReport } from './dayReport.js';
 
 export const reportFormats = ['text', 'html', 'csv', 'json'] as const;
 export type ReportFormat = (typeof reportFormats)[number];
@@ -64,27 +62,8 @@ export async function writeReportFile(file: string, text: string): Promise<void>
   }
 }
 
-/**
- * Writes report-DAY.html, .json and .csv into a folder, which is made (for its owner only) when it is missing.
- * Returns the paths. Throws like `writeReportFile`.
- */
-export async function writeReports(database: Database, day: BatchDay, dir: string): Promise<string[]> {
-  try {
-    await mkdir(dir, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw notWritable(dir, error);
-  }
-  const report = await collectReport(database, day);
-  const files: string[] = [];
-  for (const format of ['html', 'json', 'csv'] as const) {
-    const file = join(dir, `report-${report.batchDay}.${format}`);
-    await writeReportFile(file, await renderReport(report, format));
-    files.push(file);
-  }
-  return files;
-}
-
-function notWritable(file: string, error: unknown): SettleError {
+/** What went wrong with a file of a report, as the person who named it can mend it. */
+export function notWritable(file: string, error: unknown): SettleError {
   const { code, message } = error as NodeJS.ErrnoException;
   const full = code === 'ENOSPC' || code === 'EDQUOT';
   return new SettleError(

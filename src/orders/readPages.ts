@@ -1,0 +1,54 @@
+import type { Database } from '../db/database.js';
+import type { BatchDay } from '../kernel/batchDay.js';
+import { invariant } from '../kernel/invariant.js';
+import type { Order } from './order.js';
+import { ordersAfter } from './queries.js';
+
+export interface Page {
+  orders: readonly Order[];
+  /** Everything of the day up to this id is in this page or an earlier one. */
+  lastId: bigint;
+}
+
+export interface PageRange {
+  day: BatchDay;
+  fromId: bigint;
+  topId: bigint;
+  pageSize: number;
+  accounts: readonly string[] | null;
+}
+
+/** Rows asked for at once: a page is read in slices, so that the driver's rows are forgotten while they are young. */
+const sliceSize = 10_000;
+
+/**
+ * The day's INIT orders in pages by id watermark. Ends after `topId`; when told to stop, ends after the page at hand.
+ * The last page always reaches `topId`, also when it is empty, so that the watermark does.
+ */
+export async function* readOrderPages(database: Database, range: PageRange, signal: AbortSignal): AsyncGenerator<Page> {
+  let lastId = range.fromId;
+  while (lastId < range.topId && !signal.aborted) {
+    const page: Page = await readPage(database, range, lastId);
+    invariant(page.lastId > lastId, 'WATERMARK_WENT_BACK', 'A page ended before it began.', {
+      afterId: lastId,
+      lastId: page.lastId,
+    });
+    yield page;
+    lastId = page.lastId;
+  }
+}
+
+async function readPage(database: Database, range: PageRange, fromId: bigint): Promise<Page> {
+  const { day, topId, accounts, pageSize } = range;
+  const orders: Order[] = [];
+  let afterId = fromId;
+  while (orders.length < pageSize) {
+    const size = Math.min(sliceSize, pageSize - orders.length);
+    const slice = await database.read((session) => ordersAfter(session, { day, afterId, topId, size, accounts }));
+    for (const order of slice) orders.push(order);
+    const last = slice[slice.length - 1];
+    if (slice.length < size || last === undefined) return { orders, lastId: topId };
+    afterId = last.id;
+  }
+  return { orders, lastId: afterId };
+}
