@@ -129,6 +129,7 @@ onEachDatabase('settle verify', (current) => {
       const { code, stdout } = await run('reconcile', '--batch-day', '2026-11-29');
       expect(code).toBe(3);
       expect(stdout).toMatch(/^2026-11-29 is not finished; what is done agrees\.\n/);
+      expect(stdout).toMatch(/^open {2}orders-left {3}expected 0 INIT/m);
       expect(stdout).toContain('order 1130: expected SUCCESS, found INIT');
     });
 

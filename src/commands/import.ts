@@ -1,5 +1,91 @@
-import type { Command } from './context.js';
 import { exitCodes } from '../kernel/errors.js';
+import { accountImport } from '../orders/accountsImport.js';
+import { count, importFiles, type FileOutcome, type ImportKind } from '../orders/importFiles.js';
+import { orderImport } from '../orders/importOrders.js';
+import { printable } from '../orders/importProblems.js';
+import { withDatabase, type Command, type CommandContext } from './context.js';
 
-export const importOrdersCommand: Command<object> = () => Promise.resolve(exitCodes.INTERNAL);
-export const importAccountsCommand: Command<object> = () => Promise.resolve(exitCodes.INTERNAL);
+interface ImportOptions {
+  files: string[];
+}
+
+/** `settle import orders FILE…`: stores orders; exit code 2 when a file was refused, 3 when only rows were. */
+export const importOrdersCommand: Command<ImportOptions> = (context, { files }) =>
+  importAndTell(context, files, orderImport(context.config.accounts.autoRegister), false);
+
+/** `settle import accounts FILE…`: registers accounts and changes their states. */
+export const importAccountsCommand: Command<ImportOptions> = (context, { files }) =>
+  importAndTell(context, files, accountImport, true);
+
+async function importAndTell<Row extends object>(
+  context: CommandContext,
+  files: readonly string[],
+  kind: ImportKind<Row>,
+  ofAccounts: boolean,
+): Promise<number> {
+  const outcomes = await withDatabase(context, (database) =>
+    importFiles(kind, files, {
+      database,
+      clock: context.clock,
+      standardInput: process.stdin,
+      signal: context.signal,
+      say: (text) => {
+        context.say(text);
+      },
+      onProgress: everyHalfMinute(context),
+    }),
+  );
+  if (context.output === 'text') for (const outcome of outcomes) await printOutcome(context, outcome, ofAccounts);
+  else {
+    await context.document({
+      schema: 'settle.import',
+      files: outcomes.map((outcome) => outcomeDocument(outcome, ofAccounts)),
+    });
+  }
+  if (outcomes.some(({ refused }) => refused !== null)) return exitCodes.USAGE;
+  return outcomes.some(({ rejectedCount }) => rejectedCount > 0) ? exitCodes.PARTIAL : exitCodes.OK;
+}
+
+function outcomeDocument(outcome: FileOutcome, ofAccounts: boolean): Record<string, unknown> {
+  const { file, accepted, updated, repeated, rejected, rejectedCount, refused } = outcome;
+  return {
+    file,
+    accepted,
+    ...(ofAccounts ? { updated } : {}),
+    repeated,
+    rejected,
+    ...(rejectedCount > rejected.length ? { rejectedTruncated: true, rejectedCount } : {}),
+    refused,
+  };
+}
+
+const rejectedShown = 20;
+
+async function printOutcome(context: CommandContext, outcome: FileOutcome, ofAccounts: boolean): Promise<void> {
+  const { accepted, updated, repeated, rejected, rejectedCount, refused } = outcome;
+  const file = outcome.file === '-' ? 'standard input' : printable(outcome.file);
+  const counts =
+    `${count(accepted)} accepted${ofAccounts ? ` (${count(updated)} changed)` : ''}, ` +
+    `${count(repeated)} repeated, ${count(rejectedCount)} rejected`;
+  if (refused === null) await context.print(`${file}: ${counts}`);
+  else {
+    const stored = accepted === 0 ? 'nothing of it is stored' : counts;
+    await context.print(`${file}: refused, ${stored}: ${refused.code}: ${refused.message}`);
+  }
+  for (const { line, code, message } of rejected.slice(0, rejectedShown)) {
+    await context.print(`  line ${String(line)}: ${code}: ${message}`);
+  }
+  const more = rejectedCount - rejectedShown;
+  if (more > 0) await context.print(`  ... and ${count(more)} more; --json lists them`);
+}
+
+function everyHalfMinute(context: CommandContext): (file: string, rows: number) => void {
+  const started = context.clock.now().getTime();
+  let told = started;
+  return (file, rows) => {
+    const now = context.clock.now().getTime();
+    if (context.progress === 'none' || now - told < 30_000) return;
+    told = now;
+    context.say(`${file}: ${count(rows)} rows after ${String(Math.round((now - started) / 1_000))} s`);
+  };
+}

@@ -51,8 +51,9 @@ export const reconcileCommand: Command<DayOption> = (context, options) =>
       return exitCode;
     }
     await context.print(`${batchDay} ${headline}.`);
+    const unmet = outcome === 'UNFINISHED' ? context.colors.yellow('open ') : context.colors.red('WRONG');
     for (const check of checks) {
-      const mark = check.ok ? context.colors.green('ok   ') : context.colors.red('WRONG');
+      const mark = check.ok ? context.colors.green('ok   ') : unmet;
       await context.print(`${mark} ${check.name.padEnd(13)} ${check.ok ? check.actual : `expected ${check.expected}`}`);
       if (!check.ok) await context.print(`${' '.repeat(19)} found    ${check.actual}`);
       for (const { what, key, expected, actual } of check.differences) {

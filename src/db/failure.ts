@@ -78,6 +78,13 @@ function sqliteKind(code: string): FailureKind {
   return 'fatal';
 }
 
+/** True when a row with this key is there already: committed by somebody else after we looked. */
+export function isUniqueViolation(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code, errno } = error as DriverError;
+  return code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY' || errno === 1062;
+}
+
 /** The same trouble in words for the person who typed the command. `label` names the database without its password. */
 export function explainFailure(error: unknown, label: string): SettleError {
   if (error instanceof SettleError) return error;

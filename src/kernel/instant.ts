@@ -24,9 +24,10 @@ export function parseInstant(text: string): string | null {
   const offset = match[8] ?? 'Z';
   const offsetMinutes = minutesOf(offset);
   if (offsetMinutes === null) return null;
+  const micros = (match[7] ?? '').slice(0, 6).padEnd(6, '0');
+  if (offsetMinutes === 0) return `${text.slice(0, 10)}T${text.slice(11, 19)}.${micros}Z`;
   const utc = new Date(Date.UTC(year, month - 1, day, hour, minute - offsetMinutes, second));
   if (utc.getUTCFullYear() < 1000 || utc.getUTCFullYear() > 9999) return null;
-  const micros = (match[7] ?? '').slice(0, 6).padEnd(6, '0');
   return `${utc.toISOString().slice(0, 19)}.${micros}Z`;
 }
 

@@ -3,7 +3,7 @@ import { toBigInt, toCount, toText, toTextOrNull } from '../db/values.js';
 import { formatMinor } from '../kernel/money.js';
 import type { Checklist } from './checklist.js';
 import { findBatch, type BatchRow } from './days.js';
-import { dayOrders, sourceTotals, withdrawnSinceFreeze, type DayOrders } from './dayTotals.js';
+import { dayOrders, sourceTotals, withdrawnOrders, type DayOrders } from './dayTotals.js';
 import { listedMax, unbalancedEntries } from './ledgerProof.js';
 
 const limit = `limit ${String(listedMax)}`;
@@ -65,17 +65,20 @@ async function checkNoBatch(session: Session, checklist: Checklist, batchDay: st
 async function checkBatch(session: Session, checklist: Checklist, batch: BatchRow, orders: DayOrders): Promise<void> {
   checklist.examine('batch', 1);
   if (batch.ordersAtClose === null) return;
-  // Orders that became visible below the top id later, or whose account was released, wait for the next run.
+  // Orders that became visible below the top id later, or whose account was released, wait for the next run; what a
+  // run settles of them is counted when it ends well.
   const settledOrHeld = orders.ordersToTop - orders.leftOrders;
-  if (batch.ordersAtClose < settledOrHeld || batch.ordersAtClose > orders.ordersToTop) {
+  const uncounted = batch.ordersAtClose < settledOrHeld && (await lastRunEndedWell(session, batch.batchDay));
+  if (uncounted || batch.ordersAtClose > orders.ordersToTop) {
     const problem = `counted ${String(batch.ordersAtClose)} orders at its close, ${String(orders.ordersToTop)} are there`;
     checklist.contradict('batch', 'batch', batch.batchDay, problem);
   }
-  await checkNothingOnItsWay(session, checklist, batch.batchDay);
+  if (orders.processingOrders > 0) await checkNoClaims(session, checklist, batch.batchDay);
+  await checkNoMessages(session, checklist, batch.batchDay);
 
   const source = await sourceTotals(session, batch.batchDay);
-  const gap = source.minus(orders.claimed).minus(orders.quarantined);
-  const unexplained = gap.minus(await withdrawnSinceFreeze(session, batch.batchDay, gap));
+  const withdrawn = await withdrawnOrders(session, batch.batchDay);
+  const unexplained = source.minus(orders.claimed).minus(orders.quarantined).minus(withdrawn);
   checklist.examine('source-total', source.keys().length);
   if (unexplained.isPartOf(orders.left)) return;
   for (const key of unexplained.keys()) {
@@ -84,26 +87,35 @@ async function checkBatch(session: Session, checklist: Checklist, batch: BatchRo
   }
 }
 
-/** Claims and messages of a closed day are finished, unless a later run made them for orders that came late. */
-async function checkNothingOnItsWay(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
-  const orders = await session.rows(
-    `select o.id, o.state from settlement_order o
+async function lastRunEndedWell(session: Session, batchDay: string): Promise<boolean> {
+  const [row] = await session.rows('select state from run where batch_day = ? order by id desc limit 1', [batchDay]);
+  return row === undefined || toText(row['state']) === 'OK';
+}
+
+/** Claims of a closed day are finished, unless a later run made them for orders that came late. */
+async function checkNoClaims(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
+  const rows = await session.rows(
+    `select o.id from settlement_order o
        join batch b on b.batch_day = o.batch_day
        left join chunk c on c.run_id = o.run_id and c.chunk_no = o.chunk_no
       where o.batch_day = ? and o.state = 'PROCESSING' and (c.run_id is null or c.committed_at <= b.closed_at)
       order by o.id ${limit}`,
     [batchDay],
   );
-  for (const row of orders) {
+  for (const row of rows) {
     checklist.contradict('batch', 'settlement_order', String(toBigInt(row['id'])), 'is PROCESSING on a closed day');
   }
-  const messages = await session.rows(
+}
+
+/** So are its messages. */
+async function checkNoMessages(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
+  const rows = await session.rows(
     `select m.biz_no, m.state from outbox m join batch b on b.batch_day = m.batch_day
       where m.batch_day = ? and m.state in ('NEW', 'PARKED') and m.created_at <= b.closed_at
       order by m.id ${limit}`,
     [batchDay],
   );
-  for (const row of messages) {
+  for (const row of rows) {
     checklist.contradict('batch', 'outbox', toText(row['biz_no']), `is ${toText(row['state'])} on a closed day`);
   }
 }
@@ -153,11 +165,11 @@ async function checkJournalEntries(session: Session, checklist: Checklist, batch
     checklist.contradict('journal-balance', 'journal_entry', String(journalEntryId), problem);
   }
   const miscounted = await session.rows(
-    `select j.id, j.ledger_entries, count(e.line_no) as found
-       from journal_entry j left join ledger_entry e on e.journal_entry_id = j.id
-      where j.batch_day = ? group by j.id, j.ledger_entries
-     having count(e.line_no) <> j.ledger_entries
-      order by j.id ${limit}`,
+    `select id, ledger_entries, found
+       from (select j.id, j.ledger_entries,
+                    (select count(*) from ledger_entry e where e.journal_entry_id = j.id) as found
+               from journal_entry j where j.batch_day = ?) as counted
+      where found <> ledger_entries order by id ${limit}`,
     [batchDay],
   );
   for (const row of miscounted) {

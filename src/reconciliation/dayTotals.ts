@@ -1,5 +1,5 @@
 import type { Session } from '../db/session.js';
-import { exactSum, sumIn, toCount, toText, toTextOrNull } from '../db/values.js';
+import { exactSum, sumIn, toCount, toText } from '../db/values.js';
 import type { BatchRow } from './days.js';
 import { effectOf, Tally } from './tally.js';
 
@@ -75,25 +75,20 @@ export async function sourceTotals(session: Session, batchDay: string): Promise<
 }
 
 /**
- * What explains the gap between the frozen source and the orders that were settled or set aside: orders withdrawn
- * between the freeze and their claim. A later freeze no longer counts those that an earlier run had noticed, so the
- * rows of the newest runs are taken one run after the other until the gap is closed; all of them if it never is.
+ * Orders that were frozen and then withdrawn before a run could claim them. Every freeze goes on counting those that are
+ * listed, so they explain the gap between the source and what was settled or set aside, whichever run listed them.
  */
-export async function withdrawnSinceFreeze(session: Session, batchDay: string, gap: Tally): Promise<Tally> {
+export async function withdrawnOrders(session: Session, batchDay: string): Promise<Tally> {
   const rows = await session.rows(
-    `select w.run_id, o.currency, o.type, count(*) as orders, ${exactSum(session.dialect, 'o.amount_minor', 'amount')}
-       from withdrawn_order w left join settlement_order o on o.id = w.order_id
-      where w.batch_day = ? group by w.run_id, o.currency, o.type order by w.run_id desc`,
+    `select o.currency, o.type, count(*) as orders, ${exactSum(session.dialect, 'o.amount_minor', 'amount')}
+       from withdrawn_order w join settlement_order o on o.id = w.order_id
+      where w.batch_day = ? group by o.currency, o.type`,
     [batchDay],
   );
   const withdrawn = new Tally();
-  let run: unknown;
   for (const row of rows) {
-    if (String(row['run_id']) !== run && withdrawn.equals(gap)) return withdrawn;
-    run = String(row['run_id']);
-    const [currency, type] = [toTextOrNull(row['currency']), toTextOrNull(row['type'])];
-    if (currency === null || type === null) continue; // the order is gone; nothing can explain it, so it stays a gap
-    withdrawn.add(`${currency} ${type}`, toCount(row['orders']), effectOf(type, sumIn(row, 'amount')));
+    const type = toText(row['type']);
+    withdrawn.add(`${toText(row['currency'])} ${type}`, toCount(row['orders']), effectOf(type, sumIn(row, 'amount')));
   }
   return withdrawn;
 }

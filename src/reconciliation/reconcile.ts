@@ -8,7 +8,7 @@ import {
   dayBooks,
   dayOrders,
   sourceTotals,
-  withdrawnSinceFreeze,
+  withdrawnOrders,
   type DayBooks,
   type DayOrders,
 } from './dayTotals.js';
@@ -91,8 +91,7 @@ interface Stages {
 async function readStages(session: Session, batch: BatchRow): Promise<Stages> {
   const source = await sourceTotals(session, batch.batchDay);
   const orders = await dayOrders(session, batch);
-  const settledOrHeld = orders.claimed.plus(orders.quarantined);
-  const withdrawn = await withdrawnSinceFreeze(session, batch.batchDay, source.minus(settledOrHeld));
+  const withdrawn = await withdrawnOrders(session, batch.batchDay);
   return {
     source: byCurrency(source),
     due: byCurrency(source.minus(orders.quarantined).minus(withdrawn)),

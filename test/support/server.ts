@@ -1,5 +1,5 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -63,6 +63,8 @@ export async function startServer(extraArguments: readonly string[] = []): Promi
   const binary = findOrInstallServerBinary();
   const folder = mkdtempSync(join(tmpdir(), 'settle-db-'));
   const data = join(folder, 'data');
+  const temporary = join(folder, 'tmp');
+  mkdirSync(temporary);
   const port = await freePort();
   const asUser = process.getuid?.() === 0 ? ['--user=root'] : [];
   initialise(binary, data, asUser);
@@ -70,6 +72,8 @@ export async function startServer(extraArguments: readonly string[] = []): Promi
     '--no-defaults',
     ...asUser,
     `--datadir=${data}`,
+    // A server that starts deletes what it takes for its own temporary tables, those of its neighbours in /tmp too.
+    `--tmpdir=${temporary}`,
     `--socket=${join(folder, 's.sock')}`,
     `--port=${String(port)}`,
     '--bind-address=127.0.0.1',

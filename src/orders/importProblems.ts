@@ -1,0 +1,73 @@
+/** Why one row was not stored; the others of its file are. */
+export type RowFaultCode =
+  | 'BAD_FIELD_COUNT'
+  | 'BAD_JSON'
+  | 'DUPLICATE_KEY'
+  | 'NOT_TEXT'
+  | 'BAD_ORDER_NO'
+  | 'BAD_ACCOUNT_NO'
+  | 'BAD_BATCH_DAY'
+  | 'BAD_TYPE'
+  | 'UNKNOWN_CURRENCY'
+  | 'BAD_AMOUNT'
+  | 'TOO_MANY_DECIMALS'
+  | 'AMOUNT_OUT_OF_RANGE'
+  | 'NEGATIVE_AMOUNT'
+  | 'BAD_CHANNEL'
+  | 'BAD_OCCURRED_AT'
+  | 'BAD_REVERSAL_OF'
+  | 'BAD_STATUS'
+  | 'DUPLICATE_CONFLICT';
+
+export interface RowFault {
+  code: RowFaultCode;
+  /** Names the field and shows the value. */
+  message: string;
+}
+
+/** A fault with the physical line on which its row starts. */
+export interface RejectedRow extends RowFault {
+  line: number;
+}
+
+/** Why a whole file was not taken. */
+export type FileRefusalCode =
+  | 'MISSING_COLUMN'
+  | 'DUPLICATE_COLUMN'
+  | 'NOT_UTF8'
+  | 'BROKEN_QUOTE'
+  | 'RECORD_TOO_LONG'
+  | 'EMPTY_FILE'
+  | 'FILE_CHANGED'
+  | 'FILE_NOT_FOUND'
+  | 'FILE_IS_DIRECTORY'
+  | 'FILE_UNREADABLE';
+
+/** Thrown while a file is read; ends this file and no other. */
+export class FileRefusal extends Error {
+  override readonly name = 'FileRefusal';
+  constructor(
+    readonly code: FileRefusalCode,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+const shownMax = 40;
+const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
+
+/** Text from a file, safe to print: what cannot be seen, or would steer the terminal, is written as its code point. */
+export function printable(text: string): string {
+  return text.replace(unprintable, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+}
+
+/** A value from a file in a message: quoted, printable, and cut when long. */
+export function shown(value: string): string {
+  const start = value.slice(0, shownMax * 2);
+  const characters = Array.from(start);
+  const isWhole = start.length === value.length && characters.length <= shownMax;
+  return isWhole
+    ? `"${printable(value)}"`
+    : `"${printable(characters.slice(0, shownMax).join(''))}…" (${String(value.length)} characters)`;
+}

@@ -1,0 +1,73 @@
+import { fromInstant, placeholders, toBigInt, toInstant, toText, toTextOrNull } from '../db/values.js';
+import type { Session, Transaction } from '../db/session.js';
+import type { OrderType } from '../kernel/states.js';
+import type { OrderRow } from './orderRow.js';
+
+export interface StoredOrder extends OrderRow {
+  id: bigint;
+}
+
+/** Old SQLite builds take 999 bound values in one statement. */
+const bindingsMax = 900;
+
+/** The orders that are stored under these numbers, as files would tell them. */
+export async function ordersByNo(session: Session, orderNos: readonly string[]): Promise<Map<string, StoredOrder>> {
+  const found = new Map<string, StoredOrder>();
+  for (const part of parts(orderNos)) {
+    const tuples = await session.tuples(
+      `select order_no, account_no, batch_day, type, amount_minor, currency, channel, occurred_at, reversal_of, id
+         from settlement_order
+        where order_no in (${placeholders(part)})`,
+      part,
+    );
+    for (const [orderNo, accountNo, batchDay, type, amount, currency, channel, occurredAt, reversalOf, id] of tuples) {
+      found.set(toText(orderNo), {
+        orderNo: toText(orderNo),
+        accountNo: toText(accountNo),
+        batchDay: toText(batchDay),
+        type: toText(type) as OrderType,
+        amountMinor: toBigInt(amount),
+        currency: toText(currency),
+        channel: toText(channel),
+        occurredAt: toInstant(occurredAt),
+        reversalOf: toTextOrNull(reversalOf),
+        id: toBigInt(id),
+      });
+    }
+  }
+  return found;
+}
+
+/** Inserts new orders in the order given, so that ids ascend as in the file. A number that is taken fails the statement. */
+export async function insertOrders(trx: Transaction, orders: readonly OrderRow[]): Promise<void> {
+  await trx.insertMany(
+    'settlement_order',
+    [
+      'order_no',
+      'account_no',
+      'batch_day',
+      'type',
+      'amount_minor',
+      'currency',
+      'channel',
+      'occurred_at',
+      'reversal_of',
+    ],
+    orders.map((order) => [
+      order.orderNo,
+      order.accountNo,
+      order.batchDay,
+      order.type,
+      order.amountMinor,
+      order.currency,
+      order.channel,
+      fromInstant(trx.dialect, order.occurredAt),
+      order.reversalOf,
+    ]),
+  );
+}
+
+/** `values` in runs short enough for an IN list on every database. */
+export function* parts(values: readonly string[]): Generator<string[]> {
+  for (let start = 0; start < values.length; start += bindingsMax) yield values.slice(start, start + bindingsMax);
+}
