@@ -1,7 +1,128 @@
-import type { Command } from './context.js';
 import { exitCodes } from '../kernel/errors.js';
+import { formatMinorGrouped } from '../kernel/money.js';
+import { chartOfAccounts, ledgerBalances, trialBalance as trialBalanceOf, type TrialBalance } from '../ledger/views.js';
+import { journalEntries, type JournalEntryView } from '../ledger/viewsOfEntries.js';
+import { textTable, type Column } from '../reports/tables.js';
+import { momentText } from '../reports/words.js';
+import { requireBatchDay, requireLimit } from './arguments.js';
+import { withDatabase, type Command } from './context.js';
 
-export const balances: Command<object> = () => Promise.resolve(exitCodes.INTERNAL);
-export const entries: Command<object> = () => Promise.resolve(exitCodes.INTERNAL);
-export const trialBalance: Command<object> = () => Promise.resolve(exitCodes.INTERNAL);
-export const accounts: Command<object> = () => Promise.resolve(exitCodes.INTERNAL);
+const right = (title: string): Column => ({ title, align: 'right' });
+
+/** `settle ledger balances`: per ledger account, sub-ledger account and currency, on the natural side. */
+export const balances: Command<{ account?: string; asOf?: string }> = (context, options) => {
+  const asOf = requireBatchDay(options.asOf, '--as-of');
+  return withDatabase(context, async (database) => {
+    const filter = { account: options.account, asOf };
+    const found = await database.read((session) => ledgerBalances(session, filter));
+    if (context.output !== 'text') {
+      await context.document({
+        schema: 'settle.ledgerBalances',
+        account: options.account ?? null,
+        asOf: asOf ?? null,
+        balances: found,
+      });
+    } else if (found.length === 0) await context.print('Nothing is booked here.');
+    else {
+      const rows = found.map((row) => [
+        row.code,
+        row.subAccount ?? '-',
+        row.currency,
+        formatMinorGrouped(row.debitMinor, row.currency),
+        formatMinorGrouped(row.creditMinor, row.currency),
+        formatMinorGrouped(row.balanceMinor, row.currency),
+      ]);
+      const columns = [{ title: 'ledger account' }, { title: 'sub-account' }, { title: '' }];
+      await context.print(textTable([...columns, right('debit'), right('credit'), right('balance')], rows));
+    }
+    return exitCodes.OK;
+  });
+};
+
+/** `settle ledger entries`: the newest journal entries with their legs, newest last. */
+export const entries: Command<{ account?: string; batchDay?: string; limit?: number }> = (context, options) => {
+  const day = requireBatchDay(options.batchDay);
+  const limit = requireLimit(options.limit, 50);
+  return withDatabase(context, async (database) => {
+    const found = await database.snapshot((session) =>
+      journalEntries(session, { account: options.account, day, limit }),
+    );
+    if (context.output !== 'text') await context.document({ schema: 'settle.ledgerEntries', ...found });
+    else if (found.entries.length === 0) await context.print('No journal entry fits.');
+    else {
+      await context.print(entriesText(found.entries));
+      if (found.cut) context.say(`Only the newest ${String(limit)}; --limit shows more.`);
+    }
+    return exitCodes.OK;
+  });
+};
+
+function entriesText(found: readonly JournalEntryView[]): string {
+  const rows = found.flatMap((entry) => {
+    const head = [entry.journalEntryId.toString(), entry.batchDay, entry.bizNo, momentText(entry.postedAt)];
+    if (entry.ledgerEntries.length === 0) return [[...head, '(zero amounts only)', '', '', '', '']];
+    return entry.ledgerEntries.map((leg, at) => [
+      ...(at === 0 ? head : ['', '', '', '']),
+      leg.ledgerAccount,
+      leg.subAccount ?? '-',
+      leg.side === 'DEBIT' ? formatMinorGrouped(leg.amountMinor, leg.currency) : '',
+      leg.side === 'CREDIT' ? formatMinorGrouped(leg.amountMinor, leg.currency) : '',
+      leg.currency,
+    ]);
+  });
+  const columns = ['batch day', 'number', 'posted', 'ledger account', 'sub-account'].map((title) => ({ title }));
+  return textTable([right('entry'), ...columns, right('debit'), right('credit'), { title: '' }], rows);
+}
+
+/** `settle ledger trial-balance`: exit code 4 when debits and credits do not agree in some currency. */
+export const trialBalance: Command<{ asOf?: string }> = (context, options) => {
+  const asOf = requireBatchDay(options.asOf, '--as-of');
+  return withDatabase(context, async (database) => {
+    const found = await database.read((session) => trialBalanceOf(session, asOf));
+    if (context.output !== 'text') await context.document({ schema: 'settle.trialBalance', ...found });
+    else await context.print(trialBalanceText(found));
+    return found.balanced ? exitCodes.OK : exitCodes.INTEGRITY;
+  });
+};
+
+function trialBalanceText({ byCurrency, balanced }: TrialBalance): string {
+  if (byCurrency.length === 0) return 'The books are empty, and so they balance.';
+  const tables = byCurrency.map(({ currency, debitMinor, creditMinor, accounts: lines }) => {
+    const agree = debitMinor === creditMinor;
+    return textTable(
+      [{ title: currency }, { title: '' }, right('debit'), right('credit')],
+      [
+        ...lines.map((line) => [
+          line.code,
+          line.name,
+          line.debitMinor === 0n ? '' : formatMinorGrouped(line.debitMinor, currency),
+          line.creditMinor === 0n ? '' : formatMinorGrouped(line.creditMinor, currency),
+        ]),
+        [
+          'total',
+          agree ? 'agrees' : 'DIFFERS',
+          formatMinorGrouped(debitMinor, currency),
+          formatMinorGrouped(creditMinor, currency),
+        ],
+      ],
+    );
+  });
+  return [...tables, balanced ? 'Balanced.' : 'NOT balanced.\nNext: settle verify'].join('\n\n');
+}
+
+/** `settle ledger accounts`: the chart of accounts. */
+export const accounts: Command<object> = (context) =>
+  withDatabase(context, async (database) => {
+    const chart = await database.read(chartOfAccounts);
+    if (context.output !== 'text') await context.document({ schema: 'settle.ledgerAccounts', accounts: chart });
+    else {
+      const columns = ['code', 'name', 'kind', 'sub-ledger'].map((title) => ({ title }));
+      await context.print(
+        textTable(
+          columns,
+          chart.map((line) => [line.code, line.name, line.kind, line.subLedger ?? '-']),
+        ),
+      );
+    }
+    return exitCodes.OK;
+  });

@@ -1,0 +1,23 @@
+import { isBatchDay, type BatchDay } from '../kernel/batchDay.js';
+import { SettleError } from '../kernel/errors.js';
+
+/** A batch day from a flag, checked; undefined when the flag is not given. Throws USAGE. */
+export function requireBatchDay(text: string | undefined, flag = '--batch-day'): BatchDay | undefined {
+  if (text === undefined || isBatchDay(text)) return text;
+  throw new SettleError('USAGE', `${flag}: "${text}" is not a day such as 2026-11-29.`, {
+    details: { flag, value: text },
+    next: 'Give a real day as YYYY-MM-DD.',
+  });
+}
+
+const limitMax = 1_000_000;
+
+/** A limit of rows from --limit, or its default. Throws USAGE for 0, which would show nothing and look like nothing. */
+export function requireLimit(limit: number | undefined, fallback: number): number {
+  if (limit === undefined) return fallback;
+  if (limit >= 1 && limit <= limitMax) return limit;
+  throw new SettleError('USAGE', `--limit must be between 1 and ${String(limitMax)}.`, {
+    details: { flag: '--limit', value: limit },
+    next: 'Give a number of rows.',
+  });
+}

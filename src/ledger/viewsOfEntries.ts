@@ -1,0 +1,83 @@
+import type { Session } from '../db/session.js';
+import { placeholders, toBigInt, toInstant, toText } from '../db/values.js';
+import type { BatchDay } from '../kernel/batchDay.js';
+
+export interface JournalEntryView {
+  journalEntryId: bigint;
+  bizNo: string;
+  type: string;
+  batchDay: BatchDay;
+  postedAt: string;
+  ledgerEntries: {
+    ledgerAccount: string;
+    subAccount: string | null;
+    side: 'DEBIT' | 'CREDIT';
+    currency: string;
+    amountMinor: bigint;
+  }[];
+}
+
+export interface EntriesFilter {
+  account?: string | undefined;
+  day?: BatchDay | undefined;
+  limit: number;
+}
+
+/**
+ * The newest journal entries that fit the filter, oldest of them first, each with all its ledger entries; and whether
+ * older ones were left off. With an account: entries that touch its sub-ledger.
+ */
+export async function journalEntries(
+  session: Session,
+  filter: EntriesFilter,
+): Promise<{ entries: JournalEntryView[]; cut: boolean }> {
+  const touches = `exists (select 1 from ledger_entry l join ledger_account a on a.code = l.ledger_account
+    where l.journal_entry_id = j.id and l.sub_account = ? and a.sub_ledger = 'ACCOUNT')`;
+  const conditions = [
+    ...(filter.day === undefined ? [] : ['j.batch_day = ?']),
+    ...(filter.account === undefined ? [] : [touches]),
+  ];
+  const rows = await session.rows(
+    `select j.id, j.biz_no, j.type, j.batch_day, j.posted_at from journal_entry j
+      ${conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`}
+      order by j.id desc limit ${String(filter.limit + 1)}`,
+    [filter.day, filter.account].filter((value) => value !== undefined),
+  );
+  const entries = rows
+    .slice(0, filter.limit)
+    .reverse()
+    .map((row) => ({
+      journalEntryId: toBigInt(row['id']),
+      bizNo: toText(row['biz_no']),
+      type: toText(row['type']),
+      batchDay: toText(row['batch_day']),
+      postedAt: toInstant(row['posted_at']),
+      ledgerEntries: [],
+    }));
+  await addLedgerEntries(session, entries);
+  return { entries, cut: rows.length > filter.limit };
+}
+
+const idsMax = 1_000;
+
+async function addLedgerEntries(session: Session, entries: readonly JournalEntryView[]): Promise<void> {
+  const byId = new Map(entries.map((entry) => [entry.journalEntryId, entry]));
+  for (let start = 0; start < entries.length; start += idsMax) {
+    const ids = entries.slice(start, start + idsMax).map((entry) => entry.journalEntryId);
+    const rows = await session.rows(
+      `select journal_entry_id, ledger_account, sub_account, side, currency, amount_minor from ledger_entry
+        where journal_entry_id in (${placeholders(ids)}) order by journal_entry_id, line_no`,
+      ids,
+    );
+    for (const row of rows) {
+      const subAccount = toText(row['sub_account']);
+      byId.get(toBigInt(row['journal_entry_id']))?.ledgerEntries.push({
+        ledgerAccount: toText(row['ledger_account']),
+        subAccount: subAccount === '' ? null : subAccount,
+        side: toText(row['side']) as 'DEBIT' | 'CREDIT',
+        currency: toText(row['currency']),
+        amountMinor: toBigInt(row['amount_minor']),
+      });
+    }
+  }
+}

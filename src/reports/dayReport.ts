@@ -1,0 +1,151 @@
+import type { Database } from '../db/database.js';
+import type { Session } from '../db/session.js';
+import type { BatchDay } from '../kernel/batchDay.js';
+import { SettleError } from '../kernel/errors.js';
+import { compareBytes } from '../kernel/ids.js';
+import type { BatchState, RunState } from '../kernel/states.js';
+import { withdrawnOrders, settledTotals, type WithdrawnOrder } from '../orders/reportQueries.js';
+import { parkedMessages, type ParkedMessage } from '../outbox/views.js';
+import { activeQuarantine, type QuarantinedAccount } from '../settlement/quarantineViews.js';
+import { totalsByCurrency, type CurrencyTotals } from './currencyTotals.js';
+import * as queries from './queries.js';
+import { readRunDocument, type Check, type StageTime } from './runDocument.js';
+import { tieOutOf, type TieOut } from './tieOut.js';
+
+export interface ReportedRun {
+  runId: bigint;
+  kind: string;
+  state: RunState;
+  exitCode: number | null;
+  errorCode: string | null;
+  reason: string | null;
+  cancellation: { code: string; detail: string | null; stage: string | null } | null;
+  orders: number;
+  ordersPosted: number;
+  startedAt: string;
+  finishedAt: string | null;
+}
+
+/** The report of a day as data; `settle report` draws every format from it. Amounts are minor units. */
+export interface DayReport {
+  batchDay: BatchDay;
+  status: BatchState;
+  /** How the last run of the day ended; null before any has. */
+  outcome: RunState | null;
+  runs: ReportedRun[];
+  totals: CurrencyTotals[];
+  tieOut: TieOut[];
+  netPositions: queries.Position[];
+  payouts: [];
+  checks: Check[];
+  quarantined: Omit<QuarantinedAccount, 'batchDay'>[];
+  withdrawn: WithdrawnOrder[];
+  late: (queries.Position & { runId: bigint })[];
+  parked: Omit<ParkedMessage, 'batchDay'>[];
+  discrepancies: [];
+  stageTimes: StageTime[] | null;
+  ledgerTotals: { currency: string; debitMinor: bigint; creditMinor: bigint }[];
+  generatedFrom: {
+    runIds: bigint[];
+    /** Greatest id up to which everything is committed, by the last run. */
+    watermark: bigint | null;
+    topId: bigint;
+    cutOff: string;
+    openedAt: string;
+    closedAt: string | null;
+    ordersAtClose: bigint | null;
+  };
+}
+
+/**
+ * Everything the database says about a day, from one snapshot and in an order that does not depend on the database:
+ * the same facts give the same report, byte for byte. Throws NOT_FOUND for a day that has no batch.
+ */
+export async function collectReport(database: Database, day?: BatchDay): Promise<DayReport> {
+  return database.snapshot(async (session) => {
+    const batch = await requireBatch(session, day);
+    const runs = (await queries.runRows(session, { day: batch.batchDay })).reverse();
+    const lastFinished = runs.findLast((run) => run.finishedAt !== null);
+    const document = readRunDocument(await queries.lastRunDocument(session, batch.batchDay));
+    const settled = await settledTotals(session, batch.batchDay);
+    const booked = await queries.ledgerTotals(session, batch.batchDay);
+    return {
+      batchDay: batch.batchDay,
+      status: batch.state,
+      outcome: lastFinished?.state ?? null,
+      runs: runs.map(reportedRun),
+      totals: totalsByCurrency(settled),
+      tieOut: await tieOutOf(session, batch, settled, booked),
+      netPositions: (await queries.netPositions(session, batch.batchDay)).sort(byAccount),
+      payouts: [],
+      checks: document.checks,
+      quarantined: (await activeQuarantine(session, batch.batchDay)).map(({ batchDay: _, ...account }) => account),
+      withdrawn: await withdrawnOrders(session, batch.batchDay),
+      late: (await queries.latePositions(session, batch.batchDay)).sort(
+        (a, b) => compareIds(a.runId, b.runId) || byAccount(a, b),
+      ),
+      parked: (await parkedMessages(session, batch.batchDay)).map(({ batchDay: _, ...message }) => message),
+      discrepancies: [],
+      stageTimes: document.stageTimes,
+      ledgerTotals: booked
+        .map(({ payableMinor: _, ...total }) => total)
+        .sort((a, b) => compareBytes(a.currency, b.currency)),
+      generatedFrom: {
+        runIds: runs.map((run) => run.id),
+        watermark: runs.at(-1)?.reachedId ?? null,
+        topId: batch.topId,
+        cutOff: batch.cutOff,
+        openedAt: batch.openedAt,
+        closedAt: batch.closedAt,
+        ordersAtClose: batch.ordersAtClose,
+      },
+    };
+  });
+}
+
+async function requireBatch(session: Session, day: BatchDay | undefined): Promise<queries.BatchRow> {
+  const known = await queries.knownDays(session, 10);
+  const wanted = day ?? known[0];
+  const batch = wanted === undefined ? undefined : await queries.batchOf(session, wanted);
+  if (batch !== undefined) return batch;
+  if (wanted === undefined) {
+    throw new SettleError('NOT_FOUND', 'No day has been settled yet, so there is nothing to report.', {
+      details: { days: [] },
+      next: 'settle import orders FILE, then settle run',
+    });
+  }
+  const days = known.length === 0 ? 'No day has been settled yet.' : `Newest days with a report: ${known.join(', ')}.`;
+  throw new SettleError('NOT_FOUND', `There is no batch for ${wanted}. ${days}`, {
+    details: { batchDay: wanted, days: known },
+    next: known[0] === undefined ? 'settle run' : `settle report --batch-day ${known[0]}`,
+  });
+}
+
+function reportedRun(run: queries.RunRow): ReportedRun {
+  return {
+    runId: run.id,
+    kind: run.kind,
+    state: run.state,
+    exitCode: run.exitCode,
+    errorCode: run.errorCode,
+    reason: run.reason,
+    cancellation: cancellationOf(run),
+    orders: run.ordersClaimed,
+    ordersPosted: run.ordersPosted,
+    startedAt: run.startedAt,
+    finishedAt: run.finishedAt,
+  };
+}
+
+/** Why a run was stopped, as documents carry it; null when it was not. */
+export function cancellationOf(run: queries.RunRow): ReportedRun['cancellation'] {
+  return run.cancelCode === null ? null : { code: run.cancelCode, detail: run.cancelDetail, stage: run.cancelStage };
+}
+
+function byAccount(a: queries.Position, b: queries.Position): number {
+  return compareBytes(a.accountNo, b.accountNo) || compareBytes(a.currency, b.currency);
+}
+
+function compareIds(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

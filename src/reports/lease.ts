@@ -1,0 +1,109 @@
+import type { Database } from '../db/database.js';
+import { audited, requireDecision, type Decision } from '../db/operatorAction.js';
+import type { Session } from '../db/session.js';
+import { toBigInt, toCount, toTextOrNull } from '../db/values.js';
+import { instantText } from '../kernel/clock.js';
+
+/** The process that took the lease, as it described itself. */
+export interface LeaseHolder {
+  host: string;
+  pid: string;
+  startedAt: string | null;
+  command: string | null;
+}
+
+export interface LeaseView {
+  held: boolean;
+  holder: LeaseHolder | null;
+  fencingNo: string;
+  acquiredAt: string | null;
+  heartbeatAt: string | null;
+  /** By the database's clock, which is the one that decides. */
+  heartbeatAgeMs: number | null;
+  expiresAt: string | null;
+  expired: boolean;
+}
+
+const nothing: LeaseView = {
+  held: false,
+  holder: null,
+  fencingNo: '0',
+  acquiredAt: null,
+  heartbeatAt: null,
+  heartbeatAgeMs: null,
+  expiresAt: null,
+  expired: false,
+};
+
+/** Milliseconds since 1970 by the database's clock. */
+export function databaseNowSql(session: Session): string {
+  return session.dialect === 'sqlite'
+    ? `cast(round((julianday('now') - 2440587.5) * 86400000) as integer)`
+    : 'cast(unix_timestamp(now(3)) * 1000 as signed)';
+}
+
+/** Who holds the batch lease, since when, and whether its heartbeat is still in time. */
+export async function leaseView(session: Session): Promise<LeaseView> {
+  const [row] = await session.rows(
+    `select fencing_no, owner, acquired_ms, heartbeat_ms, expires_ms, ${databaseNowSql(session)} as now_ms
+       from lease where job = 'batch'`,
+  );
+  if (row === undefined) return nothing;
+  const fencingNo = toBigInt(row['fencing_no']).toString();
+  const owner = toTextOrNull(row['owner']);
+  if (owner === null) return { ...nothing, fencingNo };
+  const moment = (name: string): number | null => (row[name] === null ? null : toCount(row[name]));
+  const now = toCount(row['now_ms']);
+  const [acquired, heartbeat, expires] = [moment('acquired_ms'), moment('heartbeat_ms'), moment('expires_ms')];
+  return {
+    held: true,
+    holder: holderIn(owner),
+    fencingNo,
+    acquiredAt: acquired === null ? null : instantText(new Date(acquired)),
+    heartbeatAt: heartbeat === null ? null : instantText(new Date(heartbeat)),
+    heartbeatAgeMs: heartbeat === null ? null : Math.max(0, now - heartbeat),
+    expiresAt: expires === null ? null : instantText(new Date(expires)),
+    expired: expires === null || expires <= now,
+  };
+}
+
+function holderIn(owner: string): LeaseHolder {
+  const text = (value: unknown): string | null =>
+    typeof value === 'string' ? value : typeof value === 'number' ? String(value) : null;
+  try {
+    const given = JSON.parse(owner) as Record<string, unknown> | null;
+    return {
+      host: text(given?.['host']) ?? 'unknown host',
+      pid: text(given?.['pid']) ?? '?',
+      startedAt: text(given?.['startedAt']),
+      command: text(given?.['command']),
+    };
+  } catch {
+    // Written by hand or by another version: still better shown than hidden.
+    return { host: owner, pid: '?', startedAt: null, command: null };
+  }
+}
+
+/**
+ * Frees the lease by hand and records who did it. The fencing number stays; the next run raises it, so a holder that
+ * is alive after all finds itself fenced off at its next write. Returns the holder that lost it, or null if none held it.
+ */
+export async function freeLease(database: Database, decision: Decision): Promise<LeaseView | null> {
+  requireDecision(decision);
+  return database.transact(
+    audited('LOCK_RELEASE', decision, async (trx) => {
+      const lease = await leaseView(trx);
+      if (!lease.held) return { subject: null, result: null };
+      const freed = await trx.change(
+        `update lease set owner = null, expires_ms = 0 where job = 'batch' and fencing_no = ? and owner is not null`,
+        [BigInt(lease.fencingNo)],
+      );
+      if (freed === 0) return { subject: null, result: null };
+      const holder = lease.holder;
+      return {
+        subject: `lease batch, fencing number ${lease.fencingNo}, held by process ${holder?.pid ?? '?'} on ${holder?.host ?? '?'}`,
+        result: lease,
+      };
+    }),
+  );
+}

@@ -1,0 +1,181 @@
+import { formatMinorGrouped } from '../kernel/money.js';
+import type { DayReport } from './dayReport.js';
+import { textTable } from './tables.js';
+import type { TieOut } from './tieOut.js';
+import { topPositions, verdictOf } from './verdict.js';
+import { countText, durationText, momentText, msBetween, plural, printable } from './words.js';
+
+const topCount = 20;
+const listedMax = 50;
+
+const right = (title: string) => ({ title, align: 'right' as const });
+
+/** The report of a day for a terminal or a mail: plain text, without control characters. */
+export function reportText(report: DayReport): string {
+  const verdict = verdictOf(report);
+  const sections = [
+    [
+      `Settlement report of ${report.batchDay}`,
+      `${report.status}${report.outcome === null ? '' : `, last run ${report.outcome}`}. ${verdict.headline}`,
+      ...verdict.needs.map((need) => `  ! ${need}`),
+    ].join('\n'),
+    section('From source to ledger', tieOutTable(report.tieOut)),
+    section('Checks', checksTable(report)),
+    ...attention(report),
+    section('Totals', totalsTable(report)),
+    ...positionSections(report),
+    section('Runs', runsTable(report)),
+    ...(report.stageTimes === null ? [] : [section('Stage times', stageTable(report))]),
+    provenance(report),
+  ];
+  return sections.join('\n\n');
+}
+
+function section(title: string, body: string): string {
+  return `${title}\n${body === '' ? '(none)' : body}`;
+}
+
+function tieOutTable(rows: readonly TieOut[]): string {
+  const cell = (row: TieOut, place: 'source' | 'setAside' | 'waiting' | 'claimed' | 'nets' | 'outbox' | 'posted') =>
+    `${countText(row[place].orders)} / ${formatMinorGrouped(row[place].netMinor, row.currency)}`;
+  const lines: [string, (row: TieOut) => string][] = [
+    ['source', (row) => cell(row, 'source')],
+    ['set aside', (row) => cell(row, 'setAside')],
+    ['not settled yet', (row) => cell(row, 'waiting')],
+    ['claimed', (row) => cell(row, 'claimed')],
+    ['in nets', (row) => cell(row, 'nets')],
+    ['in outbox', (row) => cell(row, 'outbox')],
+    ['posted', (row) => cell(row, 'posted')],
+    ['ledger', (row) => formatMinorGrouped(row.ledgerNetMinor, row.currency)],
+    ['', (row) => (row.agrees ? 'agrees' : 'DIFFERS')],
+  ];
+  if (rows.length === 0) return '';
+  return textTable(
+    [{ title: 'orders / net' }, ...rows.map((row) => right(row.currency))],
+    lines.map(([title, value]) => [title, ...rows.map(value)]),
+  );
+}
+
+function checksTable({ checks }: DayReport): string {
+  if (checks.length === 0) return '';
+  return textTable(
+    [{ title: 'check' }, { title: 'result' }],
+    checks.map((check) => [check.name, check.ok ? 'ok' : 'FAILED']),
+  );
+}
+
+/** Lists that ask for a person; what is empty is left out. Long ones are cut, and say so. */
+function attention(report: DayReport): string[] {
+  return [
+    listed(
+      'Quarantined accounts',
+      [{ title: 'account' }, { title: 'code' }, right('orders'), { title: 'since' }, { title: 'detail' }],
+      report.quarantined.map((row) => [
+        row.accountNo,
+        row.code,
+        countText(row.orders),
+        momentText(row.since),
+        row.detail,
+      ]),
+    ),
+    listed(
+      'Parked messages',
+      [{ title: 'message' }, { title: 'account' }, right('orders'), right('attempts'), { title: 'last error' }],
+      report.parked.map((row) => [
+        row.bizNo,
+        row.accountNo ?? '-',
+        countText(row.orders),
+        countText(row.attempts),
+        row.lastError,
+      ]),
+    ),
+    listed(
+      'Withdrawn orders',
+      [{ title: 'order' }, { title: 'account' }, { title: 'type' }, right('amount'), { title: '' }, { title: 'found' }],
+      report.withdrawn.map((row) => [
+        row.orderNo,
+        row.accountNo,
+        row.type,
+        formatMinorGrouped(row.amountMinor, row.currency),
+        row.currency,
+        row.foundState,
+      ]),
+    ),
+    listed(
+      'Settled late',
+      [{ title: 'account' }, right('run'), right('orders'), right('net'), { title: '' }],
+      report.late.map((row) => [
+        row.accountNo,
+        row.runId.toString(),
+        countText(row.orders),
+        formatMinorGrouped(row.netMinor, row.currency),
+        row.currency,
+      ]),
+    ),
+  ].filter((text) => text !== '');
+}
+
+function listed(title: string, columns: Parameters<typeof textTable>[0], rows: readonly string[][]): string {
+  if (rows.length === 0) return '';
+  const cut = rows.length > listedMax ? `\n(${countText(rows.length - listedMax)} more; --format json has all)` : '';
+  return `${section(title, textTable(columns, rows.slice(0, listedMax)))}${cut}`;
+}
+
+function totalsTable({ totals }: DayReport): string {
+  if (totals.length === 0) return '';
+  return textTable(
+    [{ title: '' }, ...['orders', 'gross', 'refunds', 'fees', 'adjustments', 'net'].map(right)],
+    totals.map(({ currency, ...total }) => [
+      currency,
+      countText(total.orders),
+      formatMinorGrouped(total.grossMinor, currency),
+      formatMinorGrouped(total.refundMinor, currency),
+      formatMinorGrouped(total.feeMinor, currency),
+      formatMinorGrouped(total.adjustmentMinor, currency),
+      formatMinorGrouped(total.netMinor, currency),
+    ]),
+  );
+}
+
+function positionSections({ netPositions }: DayReport): string[] {
+  return topPositions(netPositions, topCount).map(({ currency, positions, top }) =>
+    section(
+      positions > top.length
+        ? `Largest net positions in ${currency} (${String(top.length)} of ${countText(positions)}; --format csv has all)`
+        : `Net positions in ${currency} (${countText(positions)})`,
+      textTable(
+        [{ title: 'account' }, right('orders'), right('net')],
+        top.map((row) => [row.accountNo, countText(row.orders), formatMinorGrouped(row.netMinor, currency)]),
+      ),
+    ),
+  );
+}
+
+function runsTable({ runs }: DayReport): string {
+  if (runs.length === 0) return '';
+  return textTable(
+    [right('run'), { title: 'kind' }, { title: 'state' }, right('orders'), { title: 'started' }, right('took')],
+    runs.map((run) => [
+      run.runId.toString(),
+      run.kind,
+      run.state,
+      countText(run.orders),
+      momentText(run.startedAt),
+      run.finishedAt === null ? '-' : durationText(msBetween(run.startedAt, run.finishedAt)),
+    ]),
+  );
+}
+
+function stageTable({ stageTimes }: DayReport): string {
+  return textTable(
+    [{ title: 'stage' }, right('took')],
+    (stageTimes ?? []).map((row) => [row.stage, durationText(row.durationMs)]),
+  );
+}
+
+function provenance({ generatedFrom: from, runs }: DayReport): string {
+  return printable(
+    `From ${plural(runs.length, 'run')} (${from.runIds.join(', ')}); watermark ${String(from.watermark ?? '-')} of ${String(from.topId)}; ` +
+      `cut-off ${momentText(from.cutOff)}; closed ${momentText(from.closedAt)}.`,
+  );
+}
