@@ -44,8 +44,9 @@ export async function runFloor(database: Database, orders: number, rangeOrders: 
   const start = performance.now();
   for (const sql of statements.prepare) await database.read((session) => session.change(sql));
   for (let first = 1, chunkNo = 1; first <= orders; first += rangeOrders, chunkNo += 1) {
-    // Leaves room for the messages of this range: there are never more of them than orders.
-    const values = { run: runId, chunk: chunkNo, first, last: first + rangeOrders - 1, day: batchDay };
+    const last = Math.min(first + rangeOrders - 1, orders);
+    // A range's messages get ids from `first` on: there are never more of them than orders.
+    const values = { run: runId, chunk: chunkNo, first, last, day: batchDay };
     for (const sql of statements.clear)
       await stopwatch.time('clear', () => database.read((session) => session.change(sql)));
     await transaction(database, 'settle', statements.settle, values, stopwatch);

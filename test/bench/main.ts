@@ -79,9 +79,14 @@ async function main(args: readonly string[]): Promise<number> {
       : [() => givenPlace(options.database as string)];
   for (const open of places) {
     const place = await open();
+    const stop = (): void => {
+      void place.remove().finally(() => process.exit(130));
+    };
+    process.once('SIGINT', stop);
     try {
       engines.push(await contest(place, options, say));
     } finally {
+      process.off('SIGINT', stop);
       await place.remove();
     }
   }

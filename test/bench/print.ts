@@ -69,4 +69,4 @@ function foreignTable({ foreignIdle, floor, settle }: EngineResult): string | nu
   return table.toString();
 }
 
-const plain = { head: [], border: [] };
+const plain = { head: [], border: [], compact: true };
