@@ -18,7 +18,7 @@ import {
 } from '../orders/queries.js';
 import { unsentMessages } from '../outbox/queries.js';
 import { relayOutbox } from '../outbox/relay.js';
-import { reconcileDay, type Reconciliation } from '../reconciliation/reconcile.js';
+import { reconcileDay } from '../reconciliation/reconcile.js';
 import {
   insertQuarantine,
   noteRetried,
@@ -30,7 +30,7 @@ import type { SettlementPlan } from '../settlement/planSettlement.js';
 import { settleChunk } from '../settlement/settleChunk.js';
 import { laneOf } from '../sharding/planChunks.js';
 import { cutOffOf, type Calendar } from './calendar.js';
-import type { BatchEffects, ClosedRun, Leftover, WithdrawnOrder } from './effects.js';
+import type { BatchEffects, ClosedRun, DayProof, Leftover, WithdrawnOrder } from './effects.js';
 import { assertLeaseHeld, renewLease, type Lease } from './lease.js';
 import {
   accountCounts,
@@ -199,7 +199,7 @@ export class DatabaseEffects implements BatchEffects {
     return this.database.read((session) => unsentMessages(session, run.day));
   }
 
-  reconcile(run: Run): Promise<Reconciliation> {
+  reconcile(run: Run): Promise<DayProof> {
     return reconcileDay(this.database, run.day);
   }
 

@@ -1,7 +1,7 @@
 import type { Cancellation } from '../kernel/cancellation.js';
 import { exitCodes } from '../kernel/errors.js';
 import type { CurrencyTotal } from '../orders/order.js';
-import type { Check } from '../reconciliation/reconcile.js';
+import type { RunCheck } from './effects.js';
 import type { Run } from './run.js';
 import type { Tally } from './tally.js';
 
@@ -30,7 +30,7 @@ export interface RunDocument {
     posted: CurrencyTotal[];
   };
   accounts: { settled: number; quarantined: number; carriedForward: number };
-  checks: Check[];
+  checks: RunCheck[];
   discrepancies: { open: number };
   /** Orders that came after their day was closed, settled now under their own day. */
   late: { batchDay: string; totals: CurrencyTotal[] }[];

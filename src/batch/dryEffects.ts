@@ -4,11 +4,10 @@ import { instantText } from '../kernel/clock.js';
 import { settlementEntry } from '../ledger/journalEntry.js';
 import { Totals, type CurrencyTotal } from '../orders/order.js';
 import { initOrders, signedTotals, sourceTotals, topOrderId } from '../orders/queries.js';
-import type { Reconciliation } from '../reconciliation/reconcile.js';
 import type { SettlementPlan } from '../settlement/planSettlement.js';
 import { quarantinedAccounts } from '../settlement/quarantine.js';
 import { cutOffOf, type Calendar } from './calendar.js';
-import type { BatchEffects, ClosedRun, Leftover, WithdrawnOrder } from './effects.js';
+import type { BatchEffects, ClosedRun, DayProof, Leftover, WithdrawnOrder } from './effects.js';
 import { batchOf, claimedTotals, netPositions, storedWatermark } from './queries.js';
 import type { Run, RunRequest } from './run.js';
 import { totalsText } from './totals.js';
@@ -93,7 +92,7 @@ export class DryEffects implements BatchEffects {
     run.source = signedTotals(await this.database.read((session) => sourceTotals(session, run.day, run.topId)));
   }
 
-  async reconcile(run: Run): Promise<Reconciliation> {
+  async reconcile(run: Run): Promise<DayProof> {
     const claimed = await this.claimed(run, false);
     const setAside = new Totals();
     setAside.addAll((await this.leftover(run)).filter(({ accountNo }) => run.setAside.has(accountNo)));
@@ -112,12 +111,14 @@ export class DryEffects implements BatchEffects {
         .map(([currency, sum]) => `${currency} ${String(sum)}`)
         .sort()
         .join('; ');
+    const checks = [
+      check('batch-totals', totalsText(run.source), totalsText(explained.list())),
+      check('trial-balance', sums(this.debits), sums(this.credits)),
+    ];
     return {
+      outcome: checks.every(({ ok }) => ok) ? 'OK' : 'UNFINISHED',
       totals: { source: run.source, claimed, outbox: claimed, posted: claimed },
-      checks: [
-        check('batch-totals', totalsText(run.source), totalsText(explained.list())),
-        check('trial-balance', sums(this.debits), sums(this.credits)),
-      ],
+      checks,
     };
   }
 

@@ -1,5 +1,5 @@
 import type { BatchDay } from '../kernel/batchDay.js';
-import type { Reconciliation } from '../reconciliation/reconcile.js';
+import type { Check, Reconciliation } from '../reconciliation/reconcile.js';
 import type { CurrencyTotal } from '../orders/order.js';
 import type { SettlementPlan } from '../settlement/planSettlement.js';
 import type { SetAside } from '../settlement/quarantine.js';
@@ -15,6 +15,16 @@ export interface WithdrawnOrder {
   id: bigint;
   orderNo: string;
   state: string;
+}
+
+/** A check as the document of a run lists it: those of the reconciliation, and the run's own. */
+export type RunCheck = Omit<Check, 'name'> & { name: string };
+
+/** What reconciliation found of a day. */
+export interface DayProof {
+  outcome: Reconciliation['outcome'];
+  checks: RunCheck[];
+  totals: Reconciliation['totals'];
 }
 
 export interface ClosedRun {
@@ -46,7 +56,7 @@ export interface BatchEffects {
   refreeze(run: Run): Promise<void>;
   /** Delivers the outbox until nothing is NEW; returns how many messages of the day are not SENT. */
   post(run: Run, signal: AbortSignal, onPosted: (orders: number) => void): Promise<number>;
-  reconcile(run: Run): Promise<Reconciliation>;
+  reconcile(run: Run): Promise<DayProof>;
   /** Ends the day if `complete`, and counts what it holds. */
   close(run: Run, complete: boolean, leftover: readonly Leftover[]): Promise<ClosedRun>;
   /** Nets of the day by currency; with `own`, only what this run claimed. */

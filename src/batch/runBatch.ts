@@ -1,11 +1,10 @@
 import { Cancellation, cancellationIn, throwIfCancelled } from '../kernel/cancellation.js';
 import { errorCatalogue, exitCodes, SettleError } from '../kernel/errors.js';
 import type { BatchDay } from '../kernel/batchDay.js';
-import type { Reconciliation } from '../reconciliation/reconcile.js';
 import { toJson } from '../kernel/json.js';
 import type { BatchDeps } from './deps.js';
 import { cancellationPart, emptyDocument, type Outcome, type RunDocument } from './document.js';
-import type { Leftover } from './effects.js';
+import type { DayProof, Leftover, RunCheck } from './effects.js';
 import { startHeartbeat } from './heartbeat.js';
 import type { Run, RunRequest, Stage } from './run.js';
 import { owed, settleOrders } from './settleOrders.js';
@@ -30,9 +29,9 @@ export async function runBatch(deps: BatchDeps, day: BatchDay, request: RunReque
       progress.advance('posted', orders);
     });
     await stages.enter('RECONCILING');
-    const reconciliation = await effects.reconcile(run);
+    const proof = await effects.reconcile(run);
     await stages.end();
-    return await conclude(deps, run, tally, stages, { leftover, unsent, reconciliation });
+    return await conclude(deps, run, tally, stages, { leftover, unsent, proof });
   } catch (error) {
     await stages.end();
     return recordFailure(deps, run, tally, stages, error);
@@ -97,7 +96,7 @@ class Stages {
 interface Findings {
   leftover: readonly Leftover[];
   unsent: number;
-  reconciliation: Reconciliation;
+  proof: DayProof;
 }
 
 /** Closes the day if nothing is left and every check holds, and says what the tables say. */
@@ -106,18 +105,15 @@ async function conclude(
   run: Run,
   tally: Tally,
   stages: Stages,
-  { leftover, unsent, reconciliation }: Findings,
+  { leftover, unsent, proof }: Findings,
 ): Promise<RunDocument> {
   const { effects } = deps;
-  const left = owed(run, leftover).length > 0 || unsent > 0;
   const read = readTotals(run, tally, leftover);
-  const checks = [...reconciliation.checks];
-  if (!left) {
-    const [expected, actual] = [totalsText(run.source), totalsText(read)];
-    checks.unshift({ name: 'read-totals', ok: expected === actual, expected, actual, differences: [] });
-  }
-  // Orders that are known to be left make the totals differ; that is PARTIAL, not a contradiction.
-  const contradicted = checks.some((check) => !check.ok && !(left && dependsOnTheRest.has(check.name)));
+  const left = owed(run, leftover).length > 0 || unsent > 0 || proof.outcome === 'UNFINISHED';
+  // Work that is known to be left makes the totals differ; that is PARTIAL, not a contradiction.
+  const readCheck = compareRead(run, read);
+  const checks = left ? proof.checks : [readCheck, ...proof.checks];
+  const contradicted = proof.outcome === 'CONTRADICTION' || (!left && !readCheck.ok);
   const closing = await effects.close(run, !left && !contradicted, leftover);
   const outcome = contradicted ? 'INTEGRITY' : left || run.setAside.size > 0 ? 'PARTIAL' : 'OK';
   const own = await effects.claimed(run, true);
@@ -126,7 +122,7 @@ async function conclude(
     outcome,
     exitCode: exitCodes[outcome],
     closed: closing.closed,
-    totals: { ...reconciliation.totals, source: run.source, read },
+    totals: { ...proof.totals, source: run.source, read },
     accounts: {
       settled: closing.settledAccounts,
       quarantined: run.setAside.size,
@@ -149,7 +145,11 @@ async function conclude(
   return document;
 }
 
-const dependsOnTheRest = new Set(['batch-totals', 'orders-left']);
+/** What the reader counted against what was frozen. */
+function compareRead(run: Run, read: RunDocument['totals']['read']): RunCheck {
+  const [expected, actual] = [totalsText(run.source), totalsText(read)];
+  return { name: 'read-totals', ok: expected === actual, expected, actual, differences: [] };
+}
 
 /** Records why the run ended early: the one boundary at which a cancellation or an error becomes a row. */
 async function recordFailure(

@@ -61,7 +61,9 @@ async function settlePass(deps: BatchDeps, run: Run, tally: Tally, pass: number)
         lane,
         work: () => workChunk(deps, run, tally, lane, orders),
       }));
-      pool.addPage(pieces, pass === 1 ? marks.begin(page.lastId) : () => undefined);
+      // A pass over some accounts only, or over what was left behind, says nothing of the rest of its pages.
+      const whole = pass === 1 && run.request.accounts === null;
+      pool.addPage(pieces, whole ? marks.begin(page.lastId) : () => undefined);
     }
   } finally {
     // Whatever went wrong, chunks in flight are waited for: nothing of this run writes after it has ended.

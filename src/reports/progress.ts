@@ -84,35 +84,43 @@ const lineEveryMs = 30_000;
 
 function lines(say: (text: string) => void, clock: Clock): RunProgressView {
   const done = { read: 0, claimed: 0, posted: 0 };
-  let stage = '';
-  let total = 0;
-  let since = performance.now();
-  let last = since;
-  const line = (): void => {
-    const count = stage === 'POSTING' ? done.posted : done.claimed;
-    const seconds = (performance.now() - since) / 1_000;
-    const rate = seconds > 0 ? count / seconds : 0;
-    const eta = rate > 0 && count < total ? `, ETA ${String(Math.ceil((total - count) / rate))} s` : '';
-    say(
-      `${clock.now().toISOString()} ${stage} ${String(count)}/${String(total)} orders, ${String(Math.round(rate))}/s${eta}`,
-    );
+  let current: { name: string; total: number; since: number; before: number } | null = null;
+  let last = performance.now();
+  const tell = (text: string): void => {
+    say(`${clock.now().toISOString()} ${text}`);
     last = performance.now();
   };
+  const counted = (): number => (current?.name === 'POSTING' ? done.posted : done.claimed);
+  const rate = (): number => {
+    const seconds = (performance.now() - (current?.since ?? 0)) / 1_000;
+    return seconds > 0 ? (counted() - (current?.before ?? 0)) / seconds : 0;
+  };
+  const ended = (): void => {
+    if (current === null || current.name === 'RECONCILING') return;
+    tell(
+      `${current.name} done: ${String(counted())} of ${String(current.total)} orders, ${String(Math.round(rate()))}/s`,
+    );
+  };
   return {
-    stage: (name, orders) => {
-      if (stage !== '') line();
-      [stage, total, since] = [name, orders, performance.now()];
-      say(`${clock.now().toISOString()} ${name} begins, ${String(orders)} orders in the day`);
-      last = performance.now();
+    stage: (name, total) => {
+      ended();
+      current = { name, total, since: performance.now(), before: 0 };
+      current.before = counted();
+      tell(`${name} begins`);
     },
     advance: (what, orders) => {
       done[what] += orders;
-      if (performance.now() - last >= lineEveryMs) line();
+      if (current === null || performance.now() - last < lineEveryMs) return;
+      const left = Math.max(0, current.total - counted());
+      const eta = rate() > 0 ? `, ETA ${String(Math.ceil(left / rate()))} s` : '';
+      tell(
+        `${current.name} ${String(counted())}/${String(current.total)} orders, ${String(Math.round(rate()))}/s${eta}`,
+      );
     },
     lane: () => undefined,
     end: () => {
-      if (stage !== '') line();
-      stage = '';
+      ended();
+      current = null;
     },
   };
 }
