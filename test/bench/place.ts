@@ -103,7 +103,7 @@ export async function withDatabase<T>(
   options: OpenOptions,
   work: (database: Database) => Promise<T>,
 ): Promise<T> {
-  const database = await Database.open(target, { statementMsMax: 600_000, ...options });
+  const database = await Database.open(target, { statementMsMax: 600_000, create: true, ...options });
   try {
     return await work(database);
   } finally {
