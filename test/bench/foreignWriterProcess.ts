@@ -16,8 +16,12 @@ const pool = createPool({
   database: target.database,
   connectionLimit: connections,
 });
-let stopped = false;
-process.stdin.on('end', () => (stopped = true)).resume();
+const stop = new AbortController();
+process.stdin
+  .on('end', () => {
+    stop.abort();
+  })
+  .resume();
 
 const latencies: number[] = [];
 let errors = 0;
@@ -25,7 +29,7 @@ await Promise.all(Array.from({ length: connections }, () => update())); // conne
 process.stdout.write('ready\n');
 
 const pending = new Set<Promise<void>>();
-for (let due = performance.now(); !stopped; due += intervalMs) {
+for (let due = performance.now(); !stop.signal.aborted; due += intervalMs) {
   const aheadMs = due - performance.now();
   if (aheadMs > 0) await new Promise((resolve) => setTimeout(resolve, aheadMs));
   const measured = measure();

@@ -82,11 +82,11 @@ async function main(args: readonly string[]): Promise<number> {
     const stop = (): void => {
       void place.remove().finally(() => process.exit(130));
     };
-    process.once('SIGINT', stop);
+    process.once('SIGINT', stop).once('SIGTERM', stop);
     try {
       engines.push(await contest(place, options, say));
     } finally {
-      process.off('SIGINT', stop);
+      process.off('SIGINT', stop).off('SIGTERM', stop);
       await place.remove();
     }
   }

@@ -31,6 +31,8 @@ export async function runSettle(url: string, lanes: number | undefined): Promise
     ],
     { env: { PATH: process.env['PATH'], SETTLE_DATABASE_URL: url }, stdio: ['ignore', 'pipe', 'pipe'] },
   );
+  const killed = (): void => void child.kill('SIGKILL');
+  process.once('exit', killed); // a benchmark that is stopped leaves nobody at work behind
   let answer = '';
   let trouble = '';
   child.stdout.on('data', (text: Buffer) => (answer += text.toString()));
@@ -43,6 +45,7 @@ export async function runSettle(url: string, lanes: number | undefined): Promise
   });
   const ms = performance.now() - start;
   clearInterval(poll);
+  process.off('exit', killed);
   if (code !== 0) throw new Error(`settle run ended with exit code ${String(code)}:\n${trouble}${answer}`);
   const outcome = (JSON.parse(answer) as { outcome?: unknown }).outcome;
   if (outcome !== 'OK') throw new Error(`settle run ended with outcome ${String(outcome)} instead of OK.`);
