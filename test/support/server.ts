@@ -78,6 +78,8 @@ export async function startServer(extraArguments: readonly string[] = []): Promi
     `--port=${String(port)}`,
     '--bind-address=127.0.0.1',
     `--pid-file=${join(folder, 'pid')}`,
+    // A starting server deletes #sql* files in its tmpdir; in a shared one those are another server's temporary tables.
+    `--tmpdir=${folder}`,
     '--innodb-buffer-pool-size=256M',
     ...extraArguments,
   ];
