@@ -75,6 +75,8 @@ export function prepareSqlite(connection: BetterSqlite3.Database, facts: ServerF
   connection.pragma('busy_timeout = 5000');
   if (!readOnly) connection.pragma('journal_mode = WAL');
   connection.pragma('synchronous = FULL');
+  // 64 MB of log between checkpoints: a chunk dirties most pages that hold its day, and each checkpoint writes them all again.
+  connection.pragma('wal_autocheckpoint = 16384');
   connection.pragma('foreign_keys = ON');
   connection.pragma('cache_size = -16384');
   if (readOnly) connection.pragma('query_only = ON');
