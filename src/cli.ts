@@ -193,7 +193,7 @@ function buildProgram(invoke: Invoke): Program {
     command.exitOverride().action(async (...received: unknown[]) => {
       const self = received[received.length - 1] as Program;
       const given = self.opts<Options & object>();
-      await invoke(load as Load<never>, self.optsWithGlobals<GlobalFlags>(), options(self.args, given));
+      await invoke(load, self.optsWithGlobals<GlobalFlags>(), options(self.args, given));
     });
   const examples = (command: Program, ...lines: string[]): Program =>
     command
@@ -292,7 +292,7 @@ function buildProgram(invoke: Invoke): Program {
       'settle resume 17',
     ),
     async () => (await import('./commands/run.js')).resume,
-    (args, given) => ({ ...(given as object), run: args[0] }),
+    (args, given) => ({ ...given, run: args[0] }),
   );
   on(
     examples(
@@ -323,7 +323,7 @@ function buildProgram(invoke: Invoke): Program {
       'settle status --check',
     ),
     async () => (await import('./commands/status.js')).status,
-    (args, given) => ({ ...(given as object), run: args[0] }),
+    (args, given) => ({ ...given, run: args[0] }),
   );
   on(
     examples(
@@ -431,7 +431,7 @@ function buildProgram(invoke: Invoke): Program {
       .requiredOption('--by <name>', 'who decides')
       .requiredOption('--reason <text>', 'why'),
     async () => (await import('./commands/outbox.js')).requeue,
-    (args, given) => ({ ...(given as object), bizNos: args }),
+    (args, given) => ({ ...given, bizNos: args }),
   );
 
   const quarantine = examples(
@@ -456,7 +456,7 @@ function buildProgram(invoke: Invoke): Program {
       .requiredOption('--by <name>', 'who decides')
       .requiredOption('--reason <text>', 'why'),
     async () => (await import('./commands/quarantine.js')).release,
-    (args, given) => ({ ...(given as object), account: args[0] }),
+    (args, given) => ({ ...given, account: args[0] }),
   );
 
   const lock = examples(program.command('lock').description('the lease that keeps two runs apart'), 'settle lock show');

@@ -188,7 +188,7 @@ function knexConfig(
   if (target.dialect === 'sqlite') {
     return {
       client: 'better-sqlite3',
-      connection: { filename: target.path, options: { safeIntegers: true } } as Knex.Sqlite3ConnectionConfig,
+      connection: { filename: target.path, options: { safeIntegers: true } },
       useNullAsDefault: true,
       log: silent,
       acquireConnectionTimeout: options.statementMsMax,
@@ -218,7 +218,7 @@ function knexConfig(
       connectTimeout: 5_000,
       enableKeepAlive: true,
       connectAttributes: { program_name: `settle@${hostname()}` },
-    } as unknown as Knex.MySql2ConnectionConfig,
+    },
     log: silent,
     acquireConnectionTimeout: options.statementMsMax,
     pool: {
