@@ -1,5 +1,6 @@
 import type { Connection } from 'mysql2';
 import type BetterSqlite3 from 'better-sqlite3';
+import { queryWithin } from './query.js';
 
 export type Dialect = 'sqlite' | 'mysql';
 
@@ -88,12 +89,7 @@ export class MysqlSession implements Session {
 
   private query(sql: string, bindings: readonly Binding[], rowsAsArray: boolean): Promise<unknown> {
     assertScalars(bindings);
-    return new Promise((resolve, reject) => {
-      this.connection.query({ sql, rowsAsArray, timeout: this.statementMsMax }, [...bindings], (error, result) => {
-        if (error) reject(error);
-        else resolve(result);
-      });
-    });
+    return queryWithin(this.connection, { sql, rowsAsArray }, bindings, this.statementMsMax);
   }
 }
 
