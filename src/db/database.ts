@@ -39,7 +39,7 @@ export class Database {
     const connectMsMax = options.connectMsMax ?? 10_000;
     const readOnly = options.readOnly ?? false;
     const facts: ServerFacts = { engine: 'sqlite', version: '', packetBytesMax: 0 };
-    const knex = knexModule(knexConfig(target, facts, { ...options, statementMsMax, readOnly }));
+    const knex = knexModule(knexConfig(target, facts, { ...options, statementMsMax, connectMsMax, readOnly }));
     const database = new Database(knex, target, facts, readOnly, statementMsMax, connectMsMax);
     try {
       await pRetry(() => database.withSession(assertExact), {
@@ -170,7 +170,7 @@ function discard(connection: PooledConnection): void {
 function knexConfig(
   target: DatabaseTarget,
   facts: ServerFacts,
-  options: OpenOptions & { statementMsMax: number; readOnly: boolean },
+  options: OpenOptions & { statementMsMax: number; connectMsMax: number; readOnly: boolean },
 ): Knex.Config {
   const silent = { warn: () => undefined, error: () => undefined, deprecate: () => undefined, debug: () => undefined };
   const afterCreate = (prepare: (connection: never) => Promise<void> | void) => {
@@ -215,7 +215,7 @@ function knexConfig(
       // UPDATE reports the rows its WHERE matched, on every connection, whatever the server's default.
       flags: ['+FOUND_ROWS'],
       multipleStatements: false,
-      connectTimeout: 5_000,
+      connectTimeout: Math.min(5_000, options.connectMsMax),
       enableKeepAlive: true,
       connectAttributes: { program_name: `settle@${hostname()}` },
     },

@@ -50,7 +50,8 @@ const refusedErrnos = new Set([
 
 /** Sorts an error of mysql2 or better-sqlite3; undefined for an error that is not the database's. */
 export function failureKind(error: unknown): FailureKind | undefined {
-  if (!(error instanceof Error)) return undefined;
+  // What is explained already is decided; its message quotes the driver and must not be sorted a second time.
+  if (!(error instanceof Error) || error instanceof SettleError) return undefined;
   const { code, errno } = error as DriverError;
   if (typeof code === 'string' && code.startsWith('SQLITE_')) return sqliteKind(code);
   if (typeof errno === 'number' && errno > 0) {
