@@ -129,7 +129,7 @@ describe('when the connection is lost before COMMIT', () => {
 
   test('because the session was killed between the last statement and COMMIT, the unit is done again', async () => {
     const unit = markedUnit(6n);
-    const work = unit.work;
+    const work = unit.work.bind(unit);
     unit.work = async (trx) => {
       const result = await work(trx);
       if (unit.worked === 1) {
