@@ -45,7 +45,7 @@ const lostCodes = new Set([
 const fullErrnos = new Set([1021, 1026, 1030, 1114, 3]);
 const deniedErrnos = new Set([1044, 1045, 1049, 1142, 1143, 1227, 1290, 1370, 1698, 1792]);
 const refusedErrnos = new Set([
-  1048, 1062, 1216, 1217, 1264, 1265, 1292, 1364, 1366, 1406, 1451, 1452, 1644, 1690, 3819, 4025,
+  1048, 1062, 1216, 1217, 1264, 1265, 1292, 1364, 1365, 1366, 1406, 1451, 1452, 1644, 1690, 3819, 4025,
 ]);
 
 /** Sorts an error of mysql2 or better-sqlite3; undefined for an error that is not the database's. */
