@@ -141,7 +141,7 @@ export class Database {
     connection.settleSession ??=
       this.target.dialect === 'sqlite'
         ? new SqliteSession(connection as BetterSqlite3.Database)
-        : new MysqlSession(connection as Connection, Math.floor(this.facts.packetBytesMax * 0.5), this.statementMsMax);
+        : new MysqlSession(connection as Connection, this.facts.packetBytesMax, this.statementMsMax);
     return connection.settleSession;
   }
 }

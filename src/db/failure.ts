@@ -48,6 +48,9 @@ const refusedErrnos = new Set([
   1048, 1062, 1216, 1217, 1264, 1265, 1292, 1364, 1365, 1366, 1406, 1451, 1452, 1644, 1690, 3819, 4025,
 ]);
 
+/** Code of our own error for a statement that the server would answer by closing the connection. */
+export const statementTooLarge = 'STATEMENT_TOO_LARGE';
+
 /** Sorts an error of mysql2 or better-sqlite3; undefined for an error that is not the database's. */
 export function failureKind(error: unknown): FailureKind | undefined {
   // What is explained already is decided; its message quotes the driver and must not be sorted a second time.
@@ -62,6 +65,7 @@ export function failureKind(error: unknown): FailureKind | undefined {
     if (refusedErrnos.has(errno)) return 'refused';
     return 'fatal';
   }
+  if (code === statementTooLarge) return 'refused';
   if (typeof code === 'string' && lostCodes.has(code)) return 'lost';
   if (/connection is in closed state|Connection lost|timeout acquiring a connection/i.test(error.message))
     return 'lost';
