@@ -11,11 +11,11 @@ export async function main(argv: readonly string[]): Promise<number> {
   let exitCode: number = exitCodes.OK;
   // A reader that went away (`settle runs | head`) is no error, and must never harm a run.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-  const program = buildProgram((command, flags, options) =>
-    runCommand(command, flags, options).then((code) => (exitCode = code)),
+  const wantsJson = asksForJson(argv);
+  const program = buildProgram(
+    (command, flags, options) => runCommand(command, flags, options).then((code) => (exitCode = code)),
+    { silentErrors: wantsJson },
   );
-  const wantsJson =
-    argv.includes('--json') || argv.some((word, at) => /^(-o|--output)$/.test(word) && argv[at + 1] === 'json');
   try {
     if (argv.length <= 2) {
       program.outputHelp();
@@ -32,6 +32,15 @@ export async function main(argv: readonly string[]): Promise<number> {
     }
     return reportError(error, wantsJson);
   }
+}
+
+/** Told from the words themselves, since an error may be that they cannot be parsed. */
+function asksForJson(argv: readonly string[]): boolean {
+  return argv.some(
+    (word, at) =>
+      /^(--json|(-o|--output=)jsonl?)$/.test(word) ||
+      (/^(-o|--output)$/.test(word) && /^jsonl?$/.test(argv[at + 1] ?? '')),
+  );
 }
 
 async function runCommand(load: Load<never>, flags: GlobalFlags, options: object): Promise<number> {

@@ -47,8 +47,10 @@ function wholeNumber(text: string): number {
 }
 
 /** The commands with their flags and help; `invoke` runs the one that was typed. */
-export function buildProgram(invoke: Invoke): Program {
+export function buildProgram(invoke: Invoke, options: { silentErrors: boolean }): Program {
   const program = new Program('settle');
+  // With --json the error is one document, which the caller prints; set before the commands, which copy it.
+  if (options.silentErrors) program.configureOutput({ writeErr: () => undefined });
   program
     .description(
       'End-of-day settlement: nets the day per account, books the ledger, proves nothing twice and nothing missing.',
@@ -68,7 +70,8 @@ export function buildProgram(invoke: Invoke): Program {
     .showSuggestionAfterError(true)
     .showHelpAfterError('(settle --help lists commands and flags)')
     .configureHelp({ showGlobalOptions: true });
-  program.addHelpText('after', `${exitCodeHelp}\n\nFirst steps: settle demo`);
+  program.addHelpText('before', 'Examples:\n  settle demo\n  settle import orders orders.csv\n  settle run\n');
+  program.addHelpText('after', exitCodeHelp);
 
   const on = <Options>(
     command: Program,
@@ -82,8 +85,8 @@ export function buildProgram(invoke: Invoke): Program {
     });
   const examples = (command: Program, ...lines: string[]): Program =>
     command
-      .addHelpText('before', `Examples:\n${lines.map((line) => `  ${line}`).join('\n')}\n`)
-      .addHelpText('after', exitCodeHelp);
+      .addHelpText('beforeAll', `Examples:\n${lines.map((line) => `  ${line}`).join('\n')}\n`)
+      .addHelpText('afterAll', exitCodeHelp);
   const same = <Options>(_args: string[], given: Options): object => given as object;
   const day = ['--batch-day <day>', 'batch day, YYYY-MM-DD'] as const;
 
