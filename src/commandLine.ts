@@ -1,6 +1,5 @@
-import { Command as Program, CommanderError, Option } from 'commander';
+import { Command as Program, InvalidArgumentError, Option } from 'commander';
 import { readFileSync } from 'node:fs';
-import { exitCodes } from './kernel/errors.js';
 import type { Command, Output, ProgressStyle } from './commands/context.js';
 
 // What can be typed. Loads commander and nothing else; a command is loaded when it is invoked.
@@ -41,7 +40,7 @@ function version(): string {
 
 function wholeNumber(text: string): number {
   if (!/^(0|[1-9][0-9]{0,14})$/.test(text)) {
-    throw new CommanderError(exitCodes.USAGE, 'settle.usage', `error: "${text}" is not a whole number`);
+    throw new InvalidArgumentError(`"${text}" is not a whole number.`);
   }
   return Number(text);
 }
