@@ -51,6 +51,9 @@ const refusedErrnos = new Set([
 /** Code of our own error for a statement that the server would answer by closing the connection. */
 export const statementTooLarge = 'STATEMENT_TOO_LARGE';
 
+/** The one error that better-sqlite3 raises before SQLite could give it a code. */
+const folderMissing = /^Cannot open database because the directory does not exist/;
+
 /** Sorts an error of mysql2 or better-sqlite3; undefined for an error that is not the database's. */
 export function failureKind(error: unknown): FailureKind | undefined {
   // What is explained already is decided; its message quotes the driver and must not be sorted a second time.
@@ -66,6 +69,7 @@ export function failureKind(error: unknown): FailureKind | undefined {
     return 'fatal';
   }
   if (code === statementTooLarge) return 'refused';
+  if (folderMissing.test(error.message)) return 'denied';
   if (typeof code === 'string' && lostCodes.has(code)) return 'lost';
   if (/connection is in closed state|Connection lost|timeout acquiring a connection/i.test(error.message))
     return 'lost';
@@ -117,7 +121,7 @@ export function explainFailure(error: unknown, label: string): SettleError {
           advise('Create the database, or mend its name in SETTLE_DATABASE_URL.'),
         );
       }
-      if (typeof code === 'string' && code.startsWith('SQLITE_')) {
+      if ((typeof code === 'string' && code.startsWith('SQLITE_')) || folderMissing.test(detail)) {
         return new SettleError(
           'DATABASE_NOT_WRITABLE',
           `${label} cannot be opened for writing: ${detail}`,
