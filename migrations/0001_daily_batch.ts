@@ -212,6 +212,7 @@ export function up(v: Vocabulary): string[] {
       released_at ${v.moment},
       released_by ${v.text},
       release_reason ${v.text},
+      retried_run_id ${v.big},
       constraint quarantine_once unique (batch_day, account_no, active),
       constraint quarantine_code check (${oneOf('code', ['ACCOUNT_UNKNOWN', 'ACCOUNT_FROZEN', 'ACCOUNT_CLOSED', 'DATABASE_REFUSED'])}),
       constraint quarantine_active check (active is null or active = 1),

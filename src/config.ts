@@ -32,7 +32,7 @@ export const configSchema = z.strictObject({
   database: z
     .strictObject({
       url: z.string().default(defaultDatabaseUrl),
-      statementTimeout: duration.prefault('60s'),
+      statementTimeout: duration.prefault('5m'),
       connectTimeout: duration.prefault('10s'),
     })
     .prefault({}),

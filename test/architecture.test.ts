@@ -65,6 +65,10 @@ const ours = imports.filter(({ to }) => to.startsWith('src/') || to.startsWith('
 const layerOf = (file: string): string => file.split('/')[file.startsWith('src/') ? 1 : 0] ?? '';
 const arrows = (offending: readonly Import[]): string[] => offending.map(({ from, to }) => `${from} → ${to}`);
 
+// Called inside the transaction of the stage that moves an order: every message is written by one function, and every
+// statement on the order table, which companies will map onto tables of their own, is in one file.
+const shared = ['src/outbox/append.ts', 'src/orders/queries.ts'];
+
 /** Touches no database, itself or through what it imports: a function of its arguments. */
 function isPure(file: string, seen = new Set<string>()): boolean {
   if (seen.has(file)) return true;
@@ -113,7 +117,7 @@ describe('imports', () => {
       const [layer, target] = [layerOf(from), layerOf(to)];
       if (!stages.includes(layer) || target === layer || target === 'db' || target === 'kernel') return false;
       if (!stages.includes(target)) return true;
-      return !typeOnly && to !== 'src/outbox/append.ts' && !isPure(to);
+      return !typeOnly && !shared.includes(to) && !isPure(to);
     });
     expect(arrows(offending)).toEqual([]);
   });

@@ -317,7 +317,6 @@ describe('what is written', () => {
     const url = `sqlite:${join(folder, 'plain.db')}`;
     for (const args of [['--help'], ['migrate', 'status'], ['migrate', 'up'], ['migrate', 'sql'], ['rnu']]) {
       const { stdout, stderr } = await run(args, { url, env: { FORCE_COLOR: '', TERM: 'xterm-256color' } });
-      // eslint-disable-next-line no-control-regex
       expect(stdout + stderr).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f]/);
     }
   });

@@ -73,14 +73,16 @@ export async function withDatabase<T>(
   options: OpenOptions & { schema?: 'required' | 'none' } = {},
 ): Promise<T> {
   const target = parseDatabaseUrl(context.config.database.url);
+  const ownFile =
+    target.dialect === 'sqlite' && target.isDefault && options.readOnly !== true && options.schema !== 'none';
   const database = await Database.open(target, {
+    create: ownFile,
     statementMsMax: context.config.database.statementTimeout,
     connectMsMax: context.config.database.connectTimeout,
     ...options,
   });
   try {
     if (options.schema !== 'none') {
-      const ownFile = target.dialect === 'sqlite' && target.isDefault && options.readOnly !== true;
       if (ownFile && (await schemaStatus(database)).applied.length === 0) await migrateUp(database);
       await requireSchema(database);
     }

@@ -1,4 +1,129 @@
-import type { Command } from './context.js';
-import { exitCodes } from '../kernel/errors.js';
+import { mkdirSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { dueDay } from '../batch/calendar.js';
+import { exitCodes, SettleError } from '../kernel/errors.js';
+import type { CommandContext, Command } from './context.js';
+import { demoDay } from './demoDay.js';
+import { importAccountsCommand, importOrdersCommand } from './import.js';
+import { up } from './migrate.js';
+import { report } from './report.js';
+import { run } from './run.js';
+import { verify } from './verify.js';
 
-export const demo: Command<object> = () => Promise.resolve(exitCodes.INTERNAL);
+interface Step {
+  /** What a person would type, shown before it is done. */
+  typed: string;
+  exitCode: number;
+  document: unknown;
+}
+
+/**
+ * `settle demo`: writes a made-up day, then does with it what an operator does, one command after the other, on a
+ * SQLite file of its own. Ends with 0 when the day closed and its books were verified.
+ */
+export const demo: Command<{ dir?: string; orders?: number }> = async (context, options) => {
+  const dir = options.dir ?? 'settle-demo';
+  const orders = options.orders ?? 50_000;
+  const day = dueDay(context.clock.now(), context.config.calendar);
+  const files = {
+    database: join(dir, 'demo.db'),
+    accounts: join(dir, 'accounts.csv'),
+    orders: join(dir, `orders-${day}.csv`),
+  };
+  const reportFile = join(dir, `report-${day}.html`);
+  if (orders < 1) throw new SettleError('USAGE', '--orders must be at least 1.');
+  prepareFolder(dir, Object.values(files));
+  const made = demoDay(day, orders);
+  await writeLines(files.accounts, made.accountsCsv());
+  await writeLines(files.orders, made.ordersCsv());
+
+  const steps: Step[] = [];
+  const step = async <Options>(typed: string, command: Command<Options>, given: Options): Promise<number> => {
+    if (context.output === 'text') await context.print(`\n$ ${typed}`);
+    const stored: Step = { typed, exitCode: 0, document: null };
+    stored.exitCode = await command(
+      stepContext(context, files.database, (document) => (stored.document = document)),
+      given,
+    );
+    steps.push(stored);
+    return stored.exitCode;
+  };
+  await step('settle migrate up', up, {});
+  await step(`settle import accounts ${files.accounts}`, importAccountsCommand, { files: [files.accounts] });
+  await step(`settle import orders ${files.orders}`, importOrdersCommand, { files: [files.orders] });
+  const settled = await step(`settle run --batch-day ${day}`, run, { batchDay: day });
+  const verified = await step(`settle verify --batch-day ${day}`, verify, { batchDay: day });
+  await step(`settle report --batch-day ${day} --out ${reportFile}`, report, { batchDay: day, out: reportFile });
+
+  // The demo day has frozen accounts on purpose, so PARTIAL is how it should end.
+  const asExpected = (settled === exitCodes.OK || settled === exitCodes.PARTIAL) && verified === exitCodes.OK;
+  const exitCode = asExpected ? exitCodes.OK : Math.max(settled, verified);
+  if (context.output === 'text') await context.print(closing(day, files.database, reportFile));
+  else
+    await context.document({
+      schema: 'settle.demo',
+      batchDay: day,
+      database: files.database,
+      report: reportFile,
+      steps,
+    });
+  return exitCode;
+};
+
+function prepareFolder(dir: string, files: readonly string[]): void {
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    // Only what an earlier demo made is replaced.
+    for (const file of files) for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
+  } catch (error) {
+    throw new SettleError('FILE_NOT_WRITABLE', `The folder ${dir} cannot be written: ${(error as Error).message}`, {
+      cause: error,
+      next: 'settle demo --dir ANOTHER_FOLDER',
+    });
+  }
+}
+
+async function writeLines(path: string, lines: Iterable<string>): Promise<void> {
+  const file = await open(path, 'w', 0o600);
+  try {
+    let text = '';
+    for (const line of lines) {
+      text += line;
+      if (text.length > 1_000_000) {
+        await file.write(text);
+        text = '';
+      }
+    }
+    await file.write(text);
+  } finally {
+    await file.close();
+  }
+}
+
+/** The context of one step: the demo's database, and the answer shown or collected. */
+function stepContext(context: CommandContext, database: string, collect: (document: unknown) => void): CommandContext {
+  return {
+    ...context,
+    config: { ...context.config, database: { ...context.config.database, url: `sqlite:${database}` } },
+    document: (document) => {
+      collect(document);
+      return Promise.resolve();
+    },
+  };
+}
+
+function closing(day: string, database: string, reportFile: string): string {
+  return [
+    '',
+    `The day ${day} is settled. Its frozen accounts were set aside, which is why the run says PARTIAL.`,
+    `Report:  ${reportFile}`,
+    '',
+    'Next, on the same database:',
+    `  export SETTLE_DATABASE_URL=sqlite:${database}`,
+    '  npx settle status',
+    '  npx settle quarantine list',
+    '  npx settle ledger trial-balance',
+    `  npx settle run --batch-day ${day}        # once more: nothing changes`,
+  ].join('\n');
+}

@@ -16,7 +16,7 @@ export const up: Command<{ unlock?: boolean }> = (context, { unlock }) =>
       } else await context.document({ schema: 'settle.migrate', applied });
       return exitCodes.OK;
     },
-    { schema: 'none' },
+    { schema: 'none', create: true },
   );
 
 /** `settle migrate down`: undoes the newest migration, whose tables' rows are lost; asks for --yes. */

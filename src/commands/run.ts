@@ -1,6 +1,222 @@
-import type { Command } from './context.js';
-import { exitCodes } from '../kernel/errors.js';
+import { cutOffOf, dueDay } from '../batch/calendar.js';
+import type { RunDocument } from '../batch/document.js';
+import { lastRun, runById } from '../batch/queries.js';
+import type { RunRequest } from '../batch/run.js';
+import { runDays, type RunDaysOptions } from '../batch/runDays.js';
+import { durationMs } from '../config.js';
+import type { Database } from '../db/database.js';
+import { dayAfterWatermark } from '../orders/queries.js';
+import { isBatchDay, type BatchDay } from '../kernel/batchDay.js';
+import { Cancellation } from '../kernel/cancellation.js';
+import { exitCodes, SettleError } from '../kernel/errors.js';
+import { runProgress } from '../reports/progress.js';
+import { withDatabase, type Command, type CommandContext } from './context.js';
+import { runText } from './runText.js';
 
-export const run: Command<object> = () => Promise.resolve(exitCodes.INTERNAL);
-export const resume: Command<object> = () => Promise.resolve(exitCodes.INTERNAL);
-export const rerun: Command<object> = () => Promise.resolve(exitCodes.INTERNAL);
+interface Tuning {
+  lanes?: number;
+  pageSize?: number;
+  chunkSize?: number;
+  maxDuration?: string;
+  reportDir?: string;
+}
+
+interface RunOptions extends Tuning {
+  batchDay?: string;
+  dryRun?: boolean;
+  account?: string[];
+  detailedExitcode?: boolean;
+}
+
+/** Lanes of their own for accounts that are larger than a chunk; see `sharding/planChunks`. */
+const elephantLanes = 2;
+
+/** `settle run`: the job that cron starts after cut-off. */
+export const run: Command<RunOptions> = (context, options) =>
+  onDatabase(context, options, async (database, base) => {
+    const target = dayOrDue(context, options.batchDay);
+    const document = await runDays(database, {
+      ...base,
+      target,
+      request: null,
+      kind: 'RUN',
+      dryRun: options.dryRun ?? false,
+      accounts: options.account ?? null,
+      command: 'settle run',
+    });
+    if (document.alreadyClosed && options.detailedExitcode === true && document.exitCode === exitCodes.OK) {
+      document.exitCode = exitCodes.NOTHING_DUE;
+    }
+    return finish(context, database, document, options);
+  });
+
+/** `settle resume`: goes on with a run that did not reach its end. */
+export const resume: Command<Tuning & { run?: string }> = (context, options) =>
+  onDatabase(context, options, async (database, base) => {
+    const stopped = await database.read((session) =>
+      options.run === undefined ? lastRun(session) : runById(session, orderId('run', options.run)),
+    );
+    if (stopped === null) {
+      throw new SettleError(
+        'NOT_FOUND',
+        options.run === undefined ? 'No run has ever been made here.' : `There is no run ${options.run}.`,
+        {
+          next: options.run === undefined ? 'settle run' : 'settle runs',
+        },
+      );
+    }
+    const document = await runDays(database, {
+      ...base,
+      target: stopped.day,
+      request: null,
+      kind: 'RESUME',
+      dryRun: false,
+      accounts: null,
+      command: 'settle resume',
+    });
+    return finish(context, database, document, options);
+  });
+
+interface RerunOptions extends Tuning {
+  fromWatermark: string;
+  until?: string;
+  batchDay?: string;
+  reason: string;
+  dryRun?: boolean;
+}
+
+/** `settle rerun`: goes over a range again by hand; says first what it would change, and changes only what is left. */
+export const rerun: Command<RerunOptions> = (context, options) =>
+  onDatabase(context, options, async (database, base) => {
+    if (options.reason.trim() === '') throw new SettleError('USAGE', '--reason must say why.');
+    const fromId = orderId('--from-watermark', options.fromWatermark);
+    const untilId = options.until === undefined ? null : orderId('--until', options.until);
+    if (untilId !== null && untilId <= fromId)
+      throw new SettleError('USAGE', '--until must be greater than --from-watermark.');
+    const target =
+      options.batchDay === undefined
+        ? ((await database.read((session) => dayAfterWatermark(session, fromId))) ??
+          dueDay(context.clock.now(), context.config.calendar))
+        : dayOrDue(context, options.batchDay);
+    const request: RunRequest = { kind: 'RERUN', fromId, untilId, accounts: null, reason: options.reason };
+    const asked: RunDaysOptions = {
+      ...base,
+      target,
+      request,
+      kind: 'RUN',
+      dryRun: true,
+      accounts: null,
+      command: 'settle rerun',
+    };
+    const announced = await runDays(database, {
+      ...asked,
+      progress: runProgress('none', process.stderr, context.say, context.clock),
+    });
+    if (options.dryRun === true) return finish(context, database, announced, options);
+    const already = await database.read((session) => claimedOrders(session, target));
+    const orders = announced.totals.claimed.reduce((sum, total) => sum + total.orders, 0) - already;
+    context.say(
+      `Rerun of ${target} from watermark ${options.fromWatermark}: ${String(orders)} orders are left to settle.`,
+    );
+    const document = await runDays(database, { ...asked, dryRun: false });
+    return finish(context, database, document, options);
+  });
+
+async function claimedOrders(session: Parameters<typeof lastRun>[0], day: BatchDay): Promise<number> {
+  const { claimedTotals } = await import('../batch/queries.js');
+  return (await claimedTotals(session, day)).reduce((sum, total) => sum + total.orders, 0);
+}
+
+type Base = Pick<RunDaysOptions, 'settings' | 'calendar' | 'clock' | 'progress' | 'signal' | 'say'>;
+
+/** Opens the database with connections for every lane, and ends the run in good order after --max-duration. */
+async function onDatabase(
+  context: CommandContext,
+  options: Tuning & { dryRun?: boolean },
+  work: (database: Database, base: Base) => Promise<number>,
+): Promise<number> {
+  const { batch, calendar } = context.config;
+  const lanes = options.lanes ?? batch.lanes;
+  const settings = {
+    lanes: within('--lanes', lanes, 64),
+    elephantLanes,
+    pageSize: within('--page-size', options.pageSize ?? batch.pageSize, 200_000),
+    chunkSize: within('--chunk-size', options.chunkSize ?? batch.chunkSize, 20_000),
+    leaseMs: batch.leaseDuration,
+    lookBackDays: batch.lookBackDays,
+    messageAttempts: batch.messageAttempts,
+  };
+  const deadline = new AbortController();
+  const timer =
+    options.maxDuration === undefined
+      ? undefined
+      : setTimeout(() => {
+          deadline.abort(new Cancellation('DEADLINE', `--max-duration ${options.maxDuration ?? ''} is over.`));
+        }, parseDuration(options.maxDuration));
+  const base: Base = {
+    settings,
+    calendar,
+    clock: context.clock,
+    progress: runProgress(context.quiet ? 'none' : context.progress, process.stderr, context.say, context.clock),
+    signal: AbortSignal.any([context.signal, deadline.signal]),
+    say: context.say,
+  };
+  try {
+    // Each lane may hold one connection; the reader, the heartbeat and a check of the day hold one each.
+    const connections = lanes + elephantLanes + 3;
+    return await withDatabase(context, (database) => work(database, base), {
+      connections,
+      readOnly: options.dryRun ?? false,
+    });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function finish(
+  context: CommandContext,
+  database: Database,
+  document: RunDocument,
+  options: Tuning,
+): Promise<number> {
+  if (context.output === 'text') await context.print(runText(document, context.colors));
+  else await context.document({ ...document });
+  if (options.reportDir !== undefined && !document.dryRun) {
+    const { writeReports } = await import('../reports/writeReports.js');
+    for (const file of await writeReports(database, document.batchDay, options.reportDir))
+      context.say(`Report: ${file}`);
+  }
+  return document.exitCode;
+}
+
+function dayOrDue(context: CommandContext, given: string | undefined): BatchDay {
+  const { calendar } = context.config;
+  if (given === undefined) return dueDay(context.clock.now(), calendar);
+  if (!isBatchDay(given)) {
+    throw new SettleError('USAGE', `--batch-day "${given}" is not a day of the calendar, YYYY-MM-DD.`);
+  }
+  const cutOff = cutOffOf(given, calendar);
+  if (cutOff > context.clock.now()) {
+    context.say(
+      `${given} is not over: its cut-off is ${cutOff.toISOString()}. Orders that come until then are settled as late ones.`,
+    );
+  }
+  return given;
+}
+
+function parseDuration(text: string): number {
+  if (!/^[1-9][0-9]{0,8}(ms|s|m|h)$/.test(text)) {
+    throw new SettleError('USAGE', `--max-duration "${text}" is not a duration such as 90s, 15m or 2h.`);
+  }
+  return durationMs(text);
+}
+
+function within(flag: string, value: number, most: number): number {
+  if (value < 1 || value > most) throw new SettleError('USAGE', `${flag} must be from 1 to ${String(most)}.`);
+  return value;
+}
+
+function orderId(flag: string, text: string): bigint {
+  if (!/^(0|[1-9][0-9]{0,18})$/.test(text)) throw new SettleError('USAGE', `${flag} "${text}" is not an id.`);
+  return BigInt(text);
+}

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import knexModule, { type Knex } from 'knex';
 import pRetry from 'p-retry';
@@ -19,6 +20,8 @@ export interface OpenOptions {
   readOnly?: boolean;
   /** Limit for one statement, from the client's side too, so that a silent server cannot hang the run. */
   statementMsMax?: number;
+  /** Whether a SQLite file may be made; otherwise a file that is not there is an error, and stays not there. */
+  create?: boolean;
   /** How long to go on trying to reach the database at the start. */
   connectMsMax?: number;
 }
@@ -38,6 +41,11 @@ export class Database {
     const statementMsMax = options.statementMsMax ?? 60_000;
     const connectMsMax = options.connectMsMax ?? 10_000;
     const readOnly = options.readOnly ?? false;
+    if (target.dialect === 'sqlite' && options.create !== true && !existsSync(target.path)) {
+      throw new SettleError('DATABASE_UNKNOWN', `There is no database file ${target.path}.`, {
+        next: 'Make it with: settle migrate up   (or name another file in SETTLE_DATABASE_URL)',
+      });
+    }
     const facts: ServerFacts = { engine: 'sqlite', version: '', packetBytesMax: 0 };
     const knex = knexModule(knexConfig(target, facts, { ...options, statementMsMax, connectMsMax, readOnly }));
     const database = new Database(knex, target, facts, readOnly, statementMsMax, connectMsMax);

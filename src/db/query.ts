@@ -17,7 +17,8 @@ export function queryWithin(
       reject(Object.assign(error, { code: 'PROTOCOL_SEQUENCE_TIMEOUT' }));
       connection.destroy();
     }, msMax);
-    connection.query(options, [...bindings], (error, result) => {
+    // Without values the driver does not search the text for "?", which in a long insert is the larger part of its work.
+    connection.query(options, bindings.length === 0 ? undefined : [...bindings], (error, result) => {
       clearTimeout(timer);
       if (error !== null) reject(error);
       else resolve(result);

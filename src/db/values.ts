@@ -62,6 +62,13 @@ export function sumIn(row: Row, name: string): bigint {
   return toBigInt(row[`${name}_hi`]) * 4294967296n + toBigInt(row[`${name}_lo`]);
 }
 
+/** Condition that the exact sum of a BIGINT column is below zero. */
+export function sumIsNegative(dialect: Dialect, column: string): string {
+  return dialect === 'sqlite'
+    ? `sum((${column}) >> 32) + (sum((${column}) & 4294967295) >> 32) < 0`
+    : `sum(${column}) < 0`;
+}
+
 /** `1,2,3` for an IN list. Whole numbers only, so nothing needs quoting; an empty list is a caller's bug. */
 export function idList(ids: readonly bigint[]): string {
   invariant(ids.length > 0, 'VALUE_NOT_EXACT', 'An id list must not be empty.');

@@ -13,6 +13,7 @@ export const cancellationCodes = {
   LEASE_LOST: { exitCode: exitCodes.LOCKED, retry: false },
   DATABASE_LOST: { exitCode: exitCodes.TEMPFAIL, retry: true },
   UPSTREAM_FAILED: { exitCode: exitCodes.INTERNAL, retry: false },
+  INTERNAL_ERROR: { exitCode: exitCodes.INTERNAL, retry: false },
 } as const satisfies Record<string, { exitCode: number; retry: boolean }>;
 
 export type CancellationCode = keyof typeof cancellationCodes;

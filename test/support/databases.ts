@@ -23,7 +23,7 @@ export async function createTestDatabase(
   options: OpenOptions & { migrate?: boolean } = {},
 ): Promise<TestDatabase> {
   const place = kind === 'sqlite' ? sqlitePlace() : await serverPlace();
-  const database = await Database.open(parseDatabaseUrl(place.url), { connections: 8, ...options });
+  const database = await Database.open(parseDatabaseUrl(place.url), { connections: 8, create: true, ...options });
   if (options.migrate !== false) await migrateUp(database);
   return {
     url: place.url,

@@ -1,0 +1,244 @@
+import type { Database } from '../db/database.js';
+import { repeatable } from '../db/transaction.js';
+import type { Transaction } from '../db/session.js';
+import { fromInstant } from '../db/values.js';
+import type { BatchDay } from '../kernel/batchDay.js';
+import { instantText, type Clock } from '../kernel/clock.js';
+import { batchMoves, move } from '../kernel/states.js';
+import { postSettlements } from '../ledger/postSettlements.js';
+import type { CurrencyTotal } from '../orders/order.js';
+import {
+  finishOrders,
+  initOrders,
+  movedOrders,
+  ordersOfDay,
+  signedTotals,
+  sourceTotals,
+  topOrderId,
+} from '../orders/queries.js';
+import { unsentMessages } from '../outbox/queries.js';
+import { relayOutbox } from '../outbox/relay.js';
+import { reconcileDay } from '../reconciliation/reconcile.js';
+import {
+  insertQuarantine,
+  noteRetried,
+  quarantinedAccounts,
+  recountQuarantine,
+  type SetAside,
+} from '../settlement/quarantine.js';
+import type { SettlementPlan } from '../settlement/planSettlement.js';
+import { settleChunk } from '../settlement/settleChunk.js';
+import { laneOf } from '../sharding/planChunks.js';
+import { cutOffOf, type Calendar } from './calendar.js';
+import type { BatchEffects, ClosedRun, DayProof, Leftover, WithdrawnOrder } from './effects.js';
+import { assertLeaseHeld, renewLease, type Lease } from './lease.js';
+import {
+  accountCounts,
+  batchOf,
+  claimedTotals,
+  closeBatch,
+  finishRun,
+  insertBatch,
+  insertRun,
+  moveBatch,
+  raiseTopId,
+  recountClosedBatch,
+  replaceSourceTotals,
+  saveProgress,
+  storedWatermark,
+  type RunEnd,
+  type RunProgress,
+} from './queries.js';
+import type { Run, RunRequest, Stage } from './run.js';
+
+export interface EffectsSettings {
+  calendar: Calendar;
+  clock: Clock;
+  lanes: number;
+  chunkSize: number;
+  messageAttempts: number;
+  leaseMs: number;
+}
+
+const batchStateOf = { SETTLING: 'SETTLING', POSTING: 'POSTING', RECONCILING: 'RECONCILING' } as const;
+
+/** The real thing: each method one short transaction, or a few, under the lease's fencing number. */
+export class DatabaseEffects implements BatchEffects {
+  readonly dryRun = false;
+
+  constructor(
+    private readonly database: Database,
+    private readonly lease: Lease,
+    private readonly settings: EffectsSettings,
+  ) {}
+
+  async open(day: BatchDay, request: RunRequest): Promise<Run> {
+    const cutOff = instantText(cutOffOf(day, this.settings.calendar));
+    const { input, topId, totals, fromId, claimedBefore, setAside } = await this.database.snapshot(async (session) => {
+      const batch = await batchOf(session, day);
+      const top = await topOrderId(session, day);
+      const frozen = await sourceTotals(session, day, top);
+      const from = request.fromId ?? (await storedWatermark(session, day));
+      return {
+        input: batch,
+        topId: top,
+        totals: frozen,
+        fromId: from < top ? from : top,
+        claimedBefore: await claimedTotals(session, day),
+        setAside: await quarantinedAccounts(session, day),
+      };
+    });
+    const untilId = request.untilId !== null && request.untilId < topId ? request.untilId : topId;
+    const orders = totals.reduce((sum, total) => sum + total.orders, 0);
+    const id = await this.write('open run', async (trx) => {
+      if (input === null) {
+        await insertBatch(trx, { day, state: 'OPEN', cutOff, topId, ordersAtClose: null }, this.now());
+      } else await raiseTopId(trx, day, topId);
+      await replaceSourceTotals(trx, day, totals);
+      return insertRun(
+        trx,
+        {
+          day,
+          request,
+          fencingNo: this.lease.fencingNo,
+          owner: JSON.stringify(this.lease.owner),
+          fromId,
+          topId,
+          orders,
+        },
+        this.now(),
+      );
+    });
+    return {
+      id,
+      day,
+      request,
+      cutOff: input?.cutOff ?? cutOff,
+      fromId,
+      untilId,
+      topId,
+      source: signedTotals(totals),
+      claimedBefore,
+      setAside: new Set(setAside),
+      late: input?.state === 'CLOSED',
+    };
+  }
+
+  async enter(run: Run, stage: Stage): Promise<void> {
+    if (run.late || stage === 'FREEZE' || stage === 'DONE') return;
+    const wanted = batchStateOf[stage];
+    await this.write('move batch', async (trx) => {
+      const batch = await batchOf(trx, run.day);
+      if (batch === null) return;
+      const order = Object.keys(batchMoves);
+      if (order.indexOf(batch.state) >= order.indexOf(wanted)) return; // a resumed day never goes back
+      const [event = ''] = Object.keys(batchMoves[batch.state]);
+      const next = move(batchMoves, batch.state, event);
+      await moveBatch(trx, run.day, batch.state, next);
+    });
+  }
+
+  async beat(run: Run, progress: RunProgress): Promise<void> {
+    await this.write('heartbeat', async (trx) => {
+      await renewLease(trx, this.lease, this.settings.leaseMs);
+      await saveProgress(trx, run, progress, this.now());
+    });
+  }
+
+  async setAside(run: Run, accounts: readonly SetAside[]): Promise<void> {
+    await this.write('quarantine accounts', (trx) => insertQuarantine(trx, run.day, run.id, accounts, this.now()));
+  }
+
+  async settle(_run: Run, plan: SettlementPlan): Promise<void> {
+    await settleChunk(this.database, plan, this.now, this.fence);
+  }
+
+  async withdraw(run: Run, orderIds: readonly bigint[]): Promise<WithdrawnOrder[]> {
+    const moved = await this.database.read((session) => movedOrders(session, orderIds));
+    const withdrawn = moved.filter((order) => order.state === 'FAILED' || order.state === 'CANCELED');
+    await this.write('list withdrawn orders', async (trx) => {
+      for (const order of withdrawn) {
+        const known = await trx.rows('select order_id from withdrawn_order where order_id = ?', [order.id]);
+        if (known.length > 0) continue;
+        await trx.change(
+          `insert into withdrawn_order (order_id, run_id, batch_day, order_no, found_state, noticed_at)
+           values (?, ?, ?, ?, ?, ?)`,
+          [order.id, run.id, run.day, order.orderNo, order.state, fromInstant(trx.dialect, this.now())],
+        );
+      }
+    });
+    return moved;
+  }
+
+  leftover(run: Run): Promise<Leftover[]> {
+    return this.database.read((session) => initOrders(session, run.day, run.topId));
+  }
+
+  async refreeze(run: Run): Promise<void> {
+    const totals = await this.database.read((session) => sourceTotals(session, run.day, run.topId));
+    await this.write('freeze again', (trx) => replaceSourceTotals(trx, run.day, totals));
+    run.source = signedTotals(totals);
+  }
+
+  async post(run: Run, signal: AbortSignal, onPosted: (orders: number) => void): Promise<number> {
+    const ports = { now: this.now, fence: this.fence, finishOrders };
+    await relayOutbox(
+      this.database,
+      { deliver: async (messages) => void (await postSettlements(this.database, messages, ports)) },
+      {
+        lanes: this.settings.lanes,
+        laneOf,
+        ordersMax: this.settings.chunkSize,
+        attemptsMax: this.settings.messageAttempts,
+        now: this.now,
+        fence: this.fence,
+        signal,
+        onPosted,
+      },
+    );
+    return this.database.read((session) => unsentMessages(session, run.day));
+  }
+
+  reconcile(run: Run): Promise<DayProof> {
+    return reconcileDay(this.database, run.day);
+  }
+
+  async close(run: Run, complete: boolean, leftover: readonly Leftover[]): Promise<ClosedRun> {
+    const left = new Map<string, number>();
+    for (const { accountNo, orders } of leftover) left.set(accountNo, (left.get(accountNo) ?? 0) + orders);
+    const closed = await this.write('close day', async (trx) => {
+      await recountQuarantine(trx, run.day, left);
+      await noteRetried(trx, run.day, run.id);
+      if (!complete) return false;
+      const orders = await ordersOfDay(trx, run.day, run.topId);
+      const moved = run.late
+        ? await recountClosedBatch(trx, run.day, orders)
+        : await closeBatch(trx, run.day, orders, this.now());
+      return moved === 1;
+    });
+    const counts = await this.database.read((session) => accountCounts(session, run.day));
+    return { settledAccounts: counts.settled, carriedForward: counts.carriedForward, closed };
+  }
+
+  claimed(run: Run, own: boolean): Promise<CurrencyTotal[]> {
+    return this.database.read((session) => claimedTotals(session, run.day, own ? run.id : undefined));
+  }
+
+  async finish(run: Run, end: RunEnd): Promise<void> {
+    await this.write('finish run', (trx) => finishRun(trx, run.id, end, this.now()));
+  }
+
+  private readonly now = (): string => instantText(this.settings.clock.now());
+  private readonly fence = (trx: Transaction): Promise<void> => assertLeaseHeld(trx, this.lease);
+
+  /** A small write under the fence; repeating it after a lost COMMIT changes nothing more. */
+  private write<T>(name: string, work: (trx: Transaction) => Promise<T>): Promise<T> {
+    return this.database.transact(
+      repeatable(name, async (trx) => {
+        const result = await work(trx);
+        await this.fence(trx);
+        return result;
+      }),
+    );
+  }
+}

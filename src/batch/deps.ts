@@ -1,0 +1,32 @@
+import type { Database } from '../db/database.js';
+import type { Cancellation } from '../kernel/cancellation.js';
+import type { BatchEffects } from './effects.js';
+
+/** Where the run says how far it is; bars on a terminal, plain lines elsewhere, nothing in tests. */
+export interface Progress {
+  stage(name: string, total: number): void;
+  advance(what: 'read' | 'claimed' | 'posted', orders: number): void;
+  lane(lane: number, accountNo: string | null): void;
+  end(): void;
+}
+
+export interface BatchSettings {
+  lanes: number;
+  elephantLanes: number;
+  pageSize: number;
+  chunkSize: number;
+  leaseMs: number;
+}
+
+export interface BatchDeps {
+  database: Database;
+  effects: BatchEffects;
+  settings: BatchSettings;
+  progress: Progress;
+  /** Aborted, with a Cancellation as its reason, when the run shall stop. */
+  signal: AbortSignal;
+  /** Aborts `signal` from within: the lease or the database is lost. */
+  giveUp: (reason: Cancellation) => void;
+  /** Told when the end of a run could not be recorded. */
+  onUnrecorded: (error: unknown) => void;
+}

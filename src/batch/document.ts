@@ -1,0 +1,79 @@
+import type { Cancellation } from '../kernel/cancellation.js';
+import { exitCodes } from '../kernel/errors.js';
+import type { CurrencyTotal } from '../orders/order.js';
+import type { RunCheck } from './effects.js';
+import type { Run } from './run.js';
+import type { Tally } from './tally.js';
+
+export type Outcome = 'OK' | 'PARTIAL' | 'INTEGRITY' | 'INTERRUPTED';
+
+/** The `settle.run` document: what one run did for one day, as tables, report and exit code say it too. */
+export interface RunDocument {
+  schema: 'settle.run';
+  runId: string | null;
+  batchDay: string;
+  dryRun: boolean;
+  kind: string;
+  reason: string | null;
+  outcome: Outcome;
+  exitCode: number;
+  closed: boolean;
+  alreadyClosed: boolean;
+  cancellation: { code: string; detail: string; stage: string | null } | null;
+  error: { code: string; message: string } | null;
+  watermark: { from: string; reached: string; top: string };
+  totals: {
+    source: CurrencyTotal[];
+    read: CurrencyTotal[];
+    claimed: CurrencyTotal[];
+    outbox: CurrencyTotal[];
+    posted: CurrencyTotal[];
+  };
+  accounts: { settled: number; quarantined: number; carriedForward: number };
+  checks: RunCheck[];
+  discrepancies: { open: number };
+  /** Orders that came after their day was closed, settled now under their own day. */
+  late: { batchDay: string; totals: CurrencyTotal[] }[];
+  withdrawn: { orderNo: string; state: string }[];
+  /** Messages of the day that wait or are parked. */
+  unsentMessages: number;
+  /** Earlier days that were owed and were settled first. */
+  catchUp: { batchDay: string; runId: string | null; outcome: Outcome; exitCode: number; orders: number }[];
+  slowestShards: { lane: number; accountNo: string | null; orders: number; durationMs: number; medianMs: number }[];
+  stageTimes: { stage: string; durationMs: number }[];
+  durationMs: number;
+}
+
+/** The document of a run that has nothing to report yet. */
+export function emptyDocument(run: Run, tally: Tally, dryRun: boolean): RunDocument {
+  return {
+    schema: 'settle.run',
+    runId: dryRun ? null : run.id.toString(),
+    batchDay: run.day,
+    dryRun,
+    kind: run.request.kind,
+    reason: run.request.reason,
+    outcome: 'INTERRUPTED',
+    exitCode: exitCodes.INTERNAL,
+    closed: false,
+    alreadyClosed: false,
+    cancellation: null,
+    error: null,
+    watermark: { from: run.fromId.toString(), reached: tally.reachedId.toString(), top: run.topId.toString() },
+    totals: { source: run.source, read: [], claimed: [], outbox: [], posted: [] },
+    accounts: { settled: 0, quarantined: run.setAside.size, carriedForward: 0 },
+    checks: [],
+    discrepancies: { open: 0 },
+    late: [],
+    withdrawn: tally.withdrawn,
+    unsentMessages: 0,
+    catchUp: [],
+    slowestShards: tally.slowest.map((timing) => ({ ...timing, medianMs: tally.medianMs })),
+    stageTimes: [],
+    durationMs: 0,
+  };
+}
+
+export function cancellationPart(cancellation: Cancellation): NonNullable<RunDocument['cancellation']> {
+  return { code: cancellation.code, detail: cancellation.detail, stage: cancellation.stage };
+}

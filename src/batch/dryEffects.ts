@@ -1,0 +1,173 @@
+import type { Database } from '../db/database.js';
+import type { BatchDay } from '../kernel/batchDay.js';
+import { instantText } from '../kernel/clock.js';
+import { settlementEntry } from '../ledger/journalEntry.js';
+import { Totals, type CurrencyTotal } from '../orders/order.js';
+import { initOrders, signedTotals, sourceTotals, topOrderId } from '../orders/queries.js';
+import type { SettlementPlan } from '../settlement/planSettlement.js';
+import { quarantinedAccounts } from '../settlement/quarantine.js';
+import { cutOffOf, type Calendar } from './calendar.js';
+import type { BatchEffects, ClosedRun, DayProof, Leftover, WithdrawnOrder } from './effects.js';
+import { batchOf, claimedTotals, netPositions, storedWatermark } from './queries.js';
+import type { Run, RunRequest } from './run.js';
+import { totalsText } from './totals.js';
+
+interface Planned {
+  accountNo: string;
+  currency: string;
+  orders: number;
+  netMinor: bigint;
+}
+
+/**
+ * The same path without an effect: sessions are read-only, chunks are planned and their journal entries made and
+ * checked, but nothing is written anywhere. What it announces is what the real run then does.
+ */
+export class DryEffects implements BatchEffects {
+  readonly dryRun = true;
+  private readonly planned = new Map<string, Planned>();
+  private readonly debits = new Map<string, bigint>();
+  private readonly credits = new Map<string, bigint>();
+
+  constructor(
+    private readonly database: Database,
+    private readonly calendar: Calendar,
+  ) {}
+
+  async open(day: BatchDay, request: RunRequest): Promise<Run> {
+    return this.database.snapshot(async (session) => {
+      const batch = await batchOf(session, day);
+      const topId = await topOrderId(session, day);
+      const from = request.fromId ?? (await storedWatermark(session, day));
+      return {
+        id: 0n,
+        day,
+        request,
+        cutOff: batch?.cutOff ?? instantText(cutOffOf(day, this.calendar)),
+        fromId: from < topId ? from : topId,
+        untilId: request.untilId !== null && request.untilId < topId ? request.untilId : topId,
+        topId,
+        source: signedTotals(await sourceTotals(session, day, topId)),
+        claimedBefore: await claimedTotals(session, day),
+        setAside: new Set(await quarantinedAccounts(session, day)),
+        late: batch?.state === 'CLOSED',
+      };
+    });
+  }
+
+  settle(_run: Run, plan: SettlementPlan): Promise<void> {
+    for (const message of plan.messages) {
+      const { accountNo, currency, orderIds, netMinor } = message;
+      for (const leg of settlementEntry(message).entries) {
+        const side = leg.side === 'DEBIT' ? this.debits : this.credits;
+        side.set(currency, (side.get(currency) ?? 0n) + leg.amountMinor);
+      }
+      this.addPlanned({ accountNo, currency, orders: orderIds.length, netMinor });
+    }
+    return Promise.resolve();
+  }
+
+  private addPlanned(net: Planned): void {
+    const key = net.currency + net.accountNo;
+    const known = this.planned.get(key);
+    if (known === undefined) this.planned.set(key, { ...net });
+    else {
+      known.orders += net.orders;
+      known.netMinor += net.netMinor;
+    }
+  }
+
+  async leftover(run: Run): Promise<Leftover[]> {
+    const init = await this.database.read((session) => initOrders(session, run.day, run.topId));
+    return init
+      .map((left) => {
+        const planned = this.planned.get(left.currency + left.accountNo);
+        if (planned === undefined) return left;
+        return { ...left, orders: left.orders - planned.orders, netMinor: left.netMinor - planned.netMinor };
+      })
+      .filter((left) => left.orders > 0);
+  }
+
+  async refreeze(run: Run): Promise<void> {
+    run.source = signedTotals(await this.database.read((session) => sourceTotals(session, run.day, run.topId)));
+  }
+
+  async reconcile(run: Run): Promise<DayProof> {
+    const claimed = await this.claimed(run, false);
+    const setAside = new Totals();
+    setAside.addAll((await this.leftover(run)).filter(({ accountNo }) => run.setAside.has(accountNo)));
+    const explained = new Totals();
+    explained.addAll(claimed);
+    explained.addAll(setAside.list());
+    const check = (name: string, expected: string, actual: string) => ({
+      name,
+      ok: expected === actual,
+      expected,
+      actual,
+      differences: [],
+    });
+    const sums = (sides: ReadonlyMap<string, bigint>): string =>
+      [...sides]
+        .map(([currency, sum]) => `${currency} ${String(sum)}`)
+        .sort()
+        .join('; ');
+    const checks = [
+      check('batch-totals', totalsText(run.source), totalsText(explained.list())),
+      check('trial-balance', sums(this.debits), sums(this.credits)),
+    ];
+    return {
+      outcome: checks.every(({ ok }) => ok) ? 'OK' : 'UNFINISHED',
+      totals: { source: run.source, claimed, outbox: claimed, posted: claimed },
+      checks,
+    };
+  }
+
+  async close(run: Run, complete: boolean): Promise<ClosedRun> {
+    const positions = new Map(this.planned);
+    if (run.claimedBefore.length > 0) {
+      for (const position of await this.database.read((session) => netPositions(session, run.day))) {
+        const key = position.currency + position.accountNo;
+        const planned = positions.get(key);
+        positions.set(key, { ...position, netMinor: position.netMinor + (planned?.netMinor ?? 0n) });
+      }
+    }
+    const all = [...positions.values()];
+    return {
+      settledAccounts: new Set(all.map((position) => position.accountNo)).size,
+      carriedForward: new Set(all.filter((position) => position.netMinor < 0n).map((position) => position.accountNo))
+        .size,
+      closed: complete,
+    };
+  }
+
+  claimed(run: Run, own: boolean): Promise<CurrencyTotal[]> {
+    const totals = new Totals();
+    if (!own) totals.addAll(run.claimedBefore);
+    for (const { currency, orders, netMinor } of this.planned.values()) totals.add(currency, orders, netMinor);
+    return Promise.resolve(totals.list());
+  }
+
+  enter(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  beat(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  setAside(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  withdraw(): Promise<WithdrawnOrder[]> {
+    return Promise.resolve([]);
+  }
+
+  post(): Promise<number> {
+    return Promise.resolve(0);
+  }
+
+  finish(): Promise<void> {
+    return Promise.resolve();
+  }
+}

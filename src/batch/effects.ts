@@ -1,0 +1,66 @@
+import type { BatchDay } from '../kernel/batchDay.js';
+import type { Check, Reconciliation } from '../reconciliation/reconcile.js';
+import type { CurrencyTotal } from '../orders/order.js';
+import type { SettlementPlan } from '../settlement/planSettlement.js';
+import type { SetAside } from '../settlement/quarantine.js';
+import type { RunEnd, RunProgress } from './queries.js';
+import type { Run, RunRequest, Stage } from './run.js';
+
+/** Orders left in INIT, by account and currency. */
+export interface Leftover extends CurrencyTotal {
+  accountNo: string;
+}
+
+export interface WithdrawnOrder {
+  id: bigint;
+  orderNo: string;
+  state: string;
+}
+
+/** A check as the document of a run lists it: those of the reconciliation, and the run's own. */
+export type RunCheck = Omit<Check, 'name'> & { name: string };
+
+/** What reconciliation found of a day. */
+export interface DayProof {
+  outcome: Reconciliation['outcome'];
+  checks: RunCheck[];
+  totals: Reconciliation['totals'];
+}
+
+export interface ClosedRun {
+  settledAccounts: number;
+  carriedForward: number;
+  closed: boolean;
+}
+
+/**
+ * Everything that the main path changes, and what it reads back of it. Two implementations: `databaseEffects` does it;
+ * `dryEffects` does the arithmetic of it on read-only sessions, which is what makes a dry run take the same path.
+ */
+export interface BatchEffects {
+  readonly dryRun: boolean;
+  /** Freezes the input of the day and opens a run over it. */
+  open(day: BatchDay, request: RunRequest): Promise<Run>;
+  /** Moves the batch to the stage, forward only. */
+  enter(run: Run, stage: Stage): Promise<void>;
+  /** Renews the lease and writes how far the run is. Throws LEASE_LOST when another run has taken over. */
+  beat(run: Run, progress: RunProgress): Promise<void>;
+  setAside(run: Run, accounts: readonly SetAside[]): Promise<void>;
+  /** Settles one chunk, whole or not at all; throws OrdersMoved when one of its orders is no longer INIT. */
+  settle(run: Run, plan: SettlementPlan): Promise<void>;
+  /** Lists orders that somebody else moved; returns them. */
+  withdraw(run: Run, orderIds: readonly bigint[]): Promise<WithdrawnOrder[]>;
+  /** The sweep over the state column. */
+  leftover(run: Run): Promise<Leftover[]>;
+  /** Freezes the source totals anew, after orders appeared below the watermark. */
+  refreeze(run: Run): Promise<void>;
+  /** Delivers the outbox until nothing is NEW; returns how many messages of the day are not SENT. */
+  post(run: Run, signal: AbortSignal, onPosted: (orders: number) => void): Promise<number>;
+  reconcile(run: Run): Promise<DayProof>;
+  /** Ends the day if `complete`, and counts what it holds. */
+  close(run: Run, complete: boolean, leftover: readonly Leftover[]): Promise<ClosedRun>;
+  /** Nets of the day by currency; with `own`, only what this run claimed. */
+  claimed(run: Run, own: boolean): Promise<CurrencyTotal[]>;
+  /** Records how the run ended. */
+  finish(run: Run, end: RunEnd): Promise<void>;
+}

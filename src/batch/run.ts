@@ -1,0 +1,40 @@
+import type { BatchDay } from '../kernel/batchDay.js';
+import type { CurrencyTotal } from '../orders/order.js';
+
+export type RunKind = 'RUN' | 'RESUME' | 'RERUN';
+export type Stage = 'FREEZE' | 'SETTLING' | 'POSTING' | 'RECONCILING' | 'DONE';
+
+/** What is asked of one execution for one day. */
+export interface RunRequest {
+  kind: RunKind;
+  /** Orders after this id only; null: from the stored watermark. */
+  fromId: bigint | null;
+  /** Orders up to this id only; null: up to the top of the day. */
+  untilId: bigint | null;
+  accounts: readonly string[] | null;
+  reason: string | null;
+}
+
+export const wholeDay: RunRequest = { kind: 'RUN', fromId: null, untilId: null, accounts: null, reason: null };
+
+/** One execution, opened: its input is frozen. */
+export interface Run {
+  /** 0 in a dry run, which has no row. */
+  readonly id: bigint;
+  readonly day: BatchDay;
+  readonly request: RunRequest;
+  readonly cutOff: string;
+  readonly fromId: bigint;
+  /** Last id this run works on. */
+  readonly untilId: bigint;
+  /** Greatest order id of the day when the input was frozen. */
+  readonly topId: bigint;
+  /** What the day asks to settle: frozen at the start, and anew when orders below `topId` came or went meanwhile. */
+  source: CurrencyTotal[];
+  /** What earlier runs of the day have claimed. */
+  readonly claimedBefore: CurrencyTotal[];
+  /** Accounts already set aside for the day. */
+  readonly setAside: Set<string>;
+  /** The day was closed before: what is settled now came late. */
+  readonly late: boolean;
+}

@@ -1,0 +1,103 @@
+import { invariant } from '../kernel/invariant.js';
+import { minorMax } from '../kernel/money.js';
+import type { OrderType } from '../kernel/states.js';
+
+/** Lines of the chart of accounts that settlement books to; the whole chart is the table `ledger_account`. */
+export type LedgerAccountCode = 'CHANNEL_RECEIVABLE' | 'MERCHANT_PAYABLE' | 'FEE_INCOME' | 'ADJUSTMENTS';
+export type Side = 'DEBIT' | 'CREDIT';
+
+/** One leg: ledger account, account of its sub-ledger ('' where it has none), side, positive amount. */
+export interface LedgerEntry {
+  readonly ledgerAccount: LedgerAccountCode;
+  readonly subAccount: string;
+  readonly side: Side;
+  readonly amountMinor: bigint;
+  readonly currency: string;
+}
+
+/** One economic event: two or more ledger entries, debits = credits per currency. */
+export interface JournalEntry {
+  readonly bizNo: string;
+  readonly entries: readonly LedgerEntry[];
+}
+
+/** What is booked: the same shape as a message of the outbox, of which only this much matters here. */
+export interface Settlement {
+  readonly bizNo: string;
+  readonly accountNo: string;
+  readonly currency: string;
+  readonly netMinor: bigint;
+  readonly lines: readonly { type: OrderType; channel: string; amountMinor: bigint }[];
+}
+
+/**
+ * Books a settlement. Payments: Dr channel receivable / Cr merchant payable; refunds the reverse; fees: Dr merchant
+ * payable / Cr fee income; adjustments: Dr adjustments / Cr merchant payable, reversed when negative. Legs of one side
+ * of one account are merged; amounts of zero leave no leg, so a settlement of zeros is an entry without legs.
+ */
+export function settlementEntry({ bizNo, accountNo, currency, netMinor, lines }: Settlement): JournalEntry {
+  const legs: { ledgerAccount: LedgerAccountCode; subAccount: string; side: Side; amountMinor: bigint }[] = [];
+  const add = (ledgerAccount: LedgerAccountCode, subAccount: string, side: Side, amountMinor: bigint): void => {
+    const known = legs.find(
+      (leg) => leg.ledgerAccount === ledgerAccount && leg.side === side && leg.subAccount === subAccount,
+    );
+    if (known === undefined) legs.push({ ledgerAccount, subAccount, side, amountMinor });
+    else known.amountMinor += amountMinor;
+  };
+  for (const { type, channel, amountMinor } of lines) {
+    if (amountMinor === 0n) continue;
+    const magnitude = amountMinor < 0n ? -amountMinor : amountMinor;
+    const raises = type === 'PAYMENT' || (type === 'ADJUSTMENT' && amountMinor > 0n);
+    const [counter, sub]: [LedgerAccountCode, string] =
+      type === 'FEE'
+        ? ['FEE_INCOME', '']
+        : type === 'ADJUSTMENT'
+          ? ['ADJUSTMENTS', '']
+          : ['CHANNEL_RECEIVABLE', channel];
+    add(counter, sub, raises ? 'DEBIT' : 'CREDIT', magnitude);
+    add('MERCHANT_PAYABLE', accountNo, raises ? 'CREDIT' : 'DEBIT', magnitude);
+  }
+  const entry = { bizNo, entries: legs.map((leg) => ({ ...leg, currency })) };
+  assertBalanced(entry);
+  assertEffect(entry, netMinor);
+  return entry;
+}
+
+/** What must hold of any journal entry before it may be posted. */
+export function assertBalanced({ bizNo, entries }: JournalEntry): void {
+  invariant(
+    entries.length === 0 || entries.length >= 2,
+    'JOURNAL_ENTRY_TOO_SHORT',
+    `Journal entry ${bizNo} has one leg only.`,
+  );
+  const balance = new Map<string, bigint>();
+  for (const { amountMinor, side, currency } of entries) {
+    invariant(
+      amountMinor > 0n && amountMinor <= minorMax,
+      'LEDGER_AMOUNT_NOT_POSITIVE',
+      `Journal entry ${bizNo} has a leg of ${String(amountMinor)}.`,
+    );
+    balance.set(currency, (balance.get(currency) ?? 0n) + (side === 'DEBIT' ? amountMinor : -amountMinor));
+  }
+  for (const [currency, difference] of balance) {
+    invariant(
+      difference === 0n,
+      'JOURNAL_ENTRY_UNBALANCED',
+      `Journal entry ${bizNo} is out of balance by ${String(difference)} ${currency}.`,
+      { bizNo, currency, difference },
+    );
+  }
+}
+
+/** What the account is owed after the entry differs by the net, no more and no less. */
+function assertEffect({ bizNo, entries }: JournalEntry, netMinor: bigint): void {
+  let effect = 0n;
+  for (const { ledgerAccount, side, amountMinor } of entries) {
+    if (ledgerAccount === 'MERCHANT_PAYABLE') effect += side === 'CREDIT' ? amountMinor : -amountMinor;
+  }
+  invariant(effect === netMinor, 'NET_DIFFERS_FROM_ORDERS', `Journal entry ${bizNo} does not book its net.`, {
+    bizNo,
+    booked: effect,
+    net: netMinor,
+  });
+}

@@ -1,0 +1,67 @@
+import type { Database } from '../db/database.js';
+import type { Transaction } from '../db/session.js';
+import type { BatchDay } from '../kernel/batchDay.js';
+import { invariant } from '../kernel/invariant.js';
+import { settlementEntry, type Settlement } from './journalEntry.js';
+import { insertJournal, postedIds } from './queries.js';
+
+/** A message as the ledger takes it in. `id` is the message's own: one message, one journal entry. */
+export interface LedgerIntake extends Settlement {
+  readonly id: bigint;
+  readonly batchDay: BatchDay;
+  readonly orderIds: readonly bigint[];
+}
+
+export interface LedgerPorts {
+  now: () => string;
+  fence: (trx: Transaction) => Promise<void>;
+  /** Moves orders from PROCESSING to SUCCESS; gives how many it moved. */
+  finishOrders: (trx: Transaction, orderIds: readonly bigint[], now: string) => Promise<number>;
+}
+
+/**
+ * The ledger's intake: posts each message once, however often it is delivered, and finishes its orders in the same
+ * transaction. A message that was posted before is taken as done. Returns the number of orders finished now.
+ */
+export async function postSettlements(
+  database: Database,
+  messages: readonly LedgerIntake[],
+  { now, fence, finishOrders }: LedgerPorts,
+): Promise<number> {
+  const ids = messages.map((message) => message.id);
+  return database.transact({
+    name: 'post settlements',
+    work: async (trx) => {
+      const posted = await postedIds(trx, ids);
+      const due = messages.filter((message) => !posted.has(message.id));
+      if (due.length === 0) return 0;
+      const moment = now();
+      await insertJournal(
+        trx,
+        due.map((message) => ({ ...settlementEntry(message), id: message.id, batchDay: message.batchDay })),
+        moment,
+      );
+      const orderIds = due.flatMap((message) => message.orderIds).sort(ascending);
+      const finished = await finishOrders(trx, orderIds, moment);
+      invariant(
+        finished === orderIds.length,
+        'POSTED_ORDERS_DIFFER',
+        `${String(orderIds.length)} orders were to be finished, ${String(finished)} were in PROCESSING.`,
+        { messages: due.length, firstMessage: due[0]?.bizNo },
+      );
+      await fence(trx);
+      return finished;
+    },
+    // Posting is repeatable: what landed is found by its ids and skipped. The count then comes from the caller's books.
+    landed: async (session) => {
+      const posted = await postedIds(session, ids);
+      return ids.every((id) => posted.has(id))
+        ? messages.reduce((sum, message) => sum + message.orderIds.length, 0)
+        : undefined;
+    },
+  });
+}
+
+function ascending(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,88 @@
+import { invariant } from '../kernel/invariant.js';
+import { minorMax } from '../kernel/money.js';
+import type { OrderType } from '../kernel/states.js';
+import { signedAmount, type Order } from '../orders/order.js';
+
+/** Orders of one type and channel within a net; positive and negative adjustments are lines of their own. */
+export interface NetLine {
+  readonly type: OrderType;
+  readonly channel: string;
+  readonly orders: number;
+  /** Sum of the orders' amounts; negative only for adjustments. */
+  readonly amountMinor: bigint;
+}
+
+/** The net position of one account in one currency over a set of orders: positive = we owe the account. */
+export interface Net {
+  readonly accountNo: string;
+  readonly currency: string;
+  readonly amountMinor: bigint;
+  readonly orderIds: readonly bigint[];
+  readonly lines: readonly NetLine[];
+}
+
+interface OpenLine {
+  type: OrderType;
+  channel: string;
+  orders: number;
+  amountMinor: bigint;
+}
+
+interface OpenNet {
+  accountNo: string;
+  currency: string;
+  amountMinor: bigint;
+  orderIds: bigint[];
+  lines: OpenLine[];
+}
+
+/**
+ * Position netting: one net per account and currency, in the order in which they first occur. Pure and exact; orders
+ * are given once each, ids ascending. Currencies are never added to one another.
+ */
+export function netOrders(orders: readonly Order[]): Net[] {
+  const nets = new Map<string, OpenNet>();
+  for (const order of orders) {
+    const key = `${order.currency}${order.accountNo}`; // a currency has three letters, so the key is unambiguous
+    let net = nets.get(key);
+    if (net === undefined) {
+      net = { accountNo: order.accountNo, currency: order.currency, amountMinor: 0n, orderIds: [], lines: [] };
+      nets.set(key, net);
+    }
+    net.amountMinor += signedAmount(order);
+    net.orderIds.push(order.id);
+    addToLine(net.lines, order);
+  }
+  const list = [...nets.values()];
+  for (const net of list) assertExact(net);
+  return list;
+}
+
+function addToLine(lines: OpenLine[], { type, channel, amountMinor }: Order): void {
+  const line = lines.find(
+    (known) => known.type === type && known.channel === channel && known.amountMinor < 0n === amountMinor < 0n,
+  );
+  if (line === undefined) lines.push({ type, channel, orders: 1, amountMinor });
+  else {
+    line.orders += 1;
+    line.amountMinor += amountMinor;
+  }
+}
+
+/** The net is added up twice, by order and by line; both ways must agree, and fit the columns they are stored in. */
+function assertExact(net: OpenNet): void {
+  const byLine = net.lines.reduce((sum, line) => sum + signedAmount(line), 0n);
+  const counted = net.lines.reduce((sum, line) => sum + line.orders, 0);
+  invariant(
+    byLine === net.amountMinor && counted === net.orderIds.length,
+    'NET_DIFFERS_FROM_ORDERS',
+    `The net of account ${net.accountNo} differs from its orders.`,
+    { accountNo: net.accountNo, currency: net.currency, byOrder: net.amountMinor, byLine },
+  );
+  invariant(
+    net.amountMinor <= minorMax && net.amountMinor >= -minorMax,
+    'AMOUNT_OUT_OF_RANGE',
+    `The net of account ${net.accountNo} does not fit 64 bits.`,
+    { accountNo: net.accountNo, currency: net.currency },
+  );
+}

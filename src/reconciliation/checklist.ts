@@ -1,0 +1,68 @@
+import { listedMax } from './ledgerProof.js';
+
+/** The invariants that `settle verify` recomputes, in the order in which they are printed. */
+export const verifyChecks = {
+  'order-state': 'an order is in the state and version that its chunk and its journal entry call for',
+  'order-chunk': 'a claimed order lies in a chunk of its own day',
+  chunk: 'a chunk counts its orders and nets right',
+  net: 'a net is the signed sum of its orders, and each claimed order is in one net',
+  'net-message': 'each net has one message, each message one net',
+  payload: 'a message says what its net and its orders say',
+  'message-posted': 'a message is SENT only when the ledger has posted it',
+  'journal-entry': 'a journal entry books exactly what its message says',
+  'journal-balance': 'debits equal credits in each journal entry',
+  'ledger-entry': 'each ledger entry belongs to a journal entry and to the chart of accounts',
+  batch: 'a closed batch has nothing left and counts its orders right',
+  'source-total': 'the frozen source is what was settled, set aside or withdrawn',
+  'withdrawn-order': 'a withdrawn order was not settled',
+  'sub-ledger': "the merchants' nets add up to their control account",
+  'trial-balance': 'debits equal credits over the whole ledger',
+} as const;
+
+export type VerifyCheckName = keyof typeof verifyChecks;
+
+/** A row that cannot be true together with the others. */
+export interface Contradiction {
+  table: string;
+  key: string;
+  problem: string;
+}
+
+export interface VerifyCheck {
+  name: VerifyCheckName;
+  ok: boolean;
+  /** Rows or sums looked at. */
+  examined: number;
+  /** At most 20; there may be more. */
+  contradictions: Contradiction[];
+}
+
+/** Collects what the checks looked at and what they found. */
+export class Checklist {
+  private readonly checks = new Map<VerifyCheckName, VerifyCheck>(
+    (Object.keys(verifyChecks) as VerifyCheckName[]).map((name) => [
+      name,
+      { name, ok: true, examined: 0, contradictions: [] },
+    ]),
+  );
+
+  examine(name: VerifyCheckName, rows: number): void {
+    this.at(name).examined += rows;
+  }
+
+  contradict(name: VerifyCheckName, table: string, key: string, problem: string): void {
+    const check = this.at(name);
+    check.ok = false;
+    if (check.contradictions.length < listedMax) check.contradictions.push({ table, key, problem });
+  }
+
+  result(): VerifyCheck[] {
+    return [...this.checks.values()];
+  }
+
+  private at(name: VerifyCheckName): VerifyCheck {
+    const check = this.checks.get(name);
+    if (check === undefined) throw new Error(`No check is called ${name}.`);
+    return check;
+  }
+}

@@ -1,0 +1,168 @@
+import type { Session } from '../db/session.js';
+import { toBigInt, toCount, toText, toTextOrNull } from '../db/values.js';
+import { formatMinor } from '../kernel/money.js';
+import type { Checklist } from './checklist.js';
+import { findBatch, type BatchRow } from './days.js';
+import { dayOrders, sourceTotals, withdrawnSinceFreeze, type DayOrders } from './dayTotals.js';
+import { listedMax, unbalancedEntries } from './ledgerProof.js';
+
+const limit = `limit ${String(listedMax)}`;
+
+/** What can be told of a day without going through its chunks one by one. */
+export async function checkDay(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
+  const batch = await findBatch(session, batchDay);
+  const orders = await dayOrders(session, batch ?? { batchDay, state: 'OPEN', topId: 0n, ordersAtClose: null });
+  checklist.examine('order-chunk', orders.orders);
+  await checkOrderChunks(session, checklist, batchDay);
+  if (batch === undefined) await checkNoBatch(session, checklist, batchDay);
+  else await checkBatch(session, checklist, batch, orders);
+  await checkWithdrawn(session, checklist, batchDay);
+  await checkJournalMessages(session, checklist, batchDay);
+  await checkJournalEntries(session, checklist, batchDay);
+}
+
+/** Claimed orders of no chunk, of a chunk of another day, or out of its range; and INIT orders that were touched. */
+async function checkOrderChunks(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
+  const rows = await session.rows(
+    `select o.id, o.state, o.version, o.run_id, o.chunk_no, c.batch_day as chunk_day, c.first_id, c.last_id
+       from settlement_order o left join chunk c on c.run_id = o.run_id and c.chunk_no = o.chunk_no
+      where o.batch_day = ?
+        and ((o.state = 'INIT' and o.version <> 0)
+             or (o.run_id is not null
+                 and (c.run_id is null or c.batch_day <> o.batch_day or o.id < c.first_id or o.id > c.last_id)))
+      order by o.id ${limit}`,
+    [batchDay],
+  );
+  for (const row of rows) {
+    const key = String(toBigInt(row['id']));
+    const contradict = (name: 'order-state' | 'order-chunk', problem: string): void =>
+      checklist.contradict(name, 'settlement_order', key, problem);
+    if (toText(row['state']) === 'INIT') {
+      contradict('order-state', `is INIT at version ${String(toCount(row['version']))}`);
+      continue;
+    }
+    const chunk = `chunk ${String(row['run_id'])}/${String(row['chunk_no'])}`;
+    const chunkDay = toTextOrNull(row['chunk_day']);
+    if (chunkDay === null) contradict('order-chunk', `names ${chunk}, which does not exist`);
+    else if (chunkDay !== batchDay) contradict('order-chunk', `is of ${batchDay}, its ${chunk} of ${chunkDay}`);
+    else {
+      contradict('order-chunk', `lies outside ${chunk} (${String(row['first_id'])} to ${String(row['last_id'])})`);
+    }
+  }
+}
+
+async function checkNoBatch(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
+  for (const table of ['chunk', 'journal_entry', 'source_total']) {
+    const [row] = await session.rows(`select count(*) as found from ${table} where batch_day = ?`, [batchDay]);
+    const found = toCount(row?.['found']);
+    if (found === 0) continue;
+    checklist.examine('batch', 1);
+    checklist.contradict('batch', table, batchDay, `has ${String(found)} rows of a day that has no batch`);
+  }
+}
+
+/** What is promised of a day once it is closed. Days on their way promise nothing here. */
+async function checkBatch(session: Session, checklist: Checklist, batch: BatchRow, orders: DayOrders): Promise<void> {
+  checklist.examine('batch', 1);
+  if (batch.ordersAtClose === null) return;
+  // Orders that became visible below the top id later, or whose account was released, wait for the next run.
+  const settledOrHeld = orders.ordersToTop - orders.leftOrders;
+  if (batch.ordersAtClose < settledOrHeld || batch.ordersAtClose > orders.ordersToTop) {
+    const problem = `counted ${String(batch.ordersAtClose)} orders at its close, ${String(orders.ordersToTop)} are there`;
+    checklist.contradict('batch', 'batch', batch.batchDay, problem);
+  }
+  await checkNothingOnItsWay(session, checklist, batch.batchDay);
+
+  const source = await sourceTotals(session, batch.batchDay);
+  const gap = source.minus(orders.claimed).minus(orders.quarantined);
+  const unexplained = gap.minus(await withdrawnSinceFreeze(session, batch.batchDay, gap));
+  checklist.examine('source-total', source.keys().length);
+  if (unexplained.isPartOf(orders.left)) return;
+  for (const key of unexplained.keys()) {
+    const rest = `${source.part(key)} were frozen, of which ${unexplained.part(key)} are not accounted for`;
+    checklist.contradict('source-total', 'source_total', `${batch.batchDay} ${key}`, rest);
+  }
+}
+
+/** Claims and messages of a closed day are finished, unless a later run made them for orders that came late. */
+async function checkNothingOnItsWay(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
+  const orders = await session.rows(
+    `select o.id, o.state from settlement_order o
+       join batch b on b.batch_day = o.batch_day
+       left join chunk c on c.run_id = o.run_id and c.chunk_no = o.chunk_no
+      where o.batch_day = ? and o.state = 'PROCESSING' and (c.run_id is null or c.committed_at <= b.closed_at)
+      order by o.id ${limit}`,
+    [batchDay],
+  );
+  for (const row of orders) {
+    checklist.contradict('batch', 'settlement_order', String(toBigInt(row['id'])), 'is PROCESSING on a closed day');
+  }
+  const messages = await session.rows(
+    `select m.biz_no, m.state from outbox m join batch b on b.batch_day = m.batch_day
+      where m.batch_day = ? and m.state in ('NEW', 'PARKED') and m.created_at <= b.closed_at
+      order by m.id ${limit}`,
+    [batchDay],
+  );
+  for (const row of messages) {
+    checklist.contradict('batch', 'outbox', toText(row['biz_no']), `is ${toText(row['state'])} on a closed day`);
+  }
+}
+
+async function checkWithdrawn(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
+  const rows = await session.rows(
+    `select w.order_id, w.order_no, o.order_no as found_no, o.state, o.batch_day as day
+       from withdrawn_order w left join settlement_order o on o.id = w.order_id
+      where w.batch_day = ? order by w.order_id`,
+    [batchDay],
+  );
+  checklist.examine('withdrawn-order', rows.length);
+  for (const row of rows) {
+    const contradict = (problem: string): void =>
+      checklist.contradict('withdrawn-order', 'withdrawn_order', String(toBigInt(row['order_id'])), problem);
+    const [state, day, orderNo] = [toTextOrNull(row['state']), toTextOrNull(row['day']), toText(row['order_no'])];
+    if (state === null) contradict('names an order that does not exist');
+    else if (day !== batchDay) contradict(`is of ${batchDay}, the order of ${String(day)}`);
+    else if (orderNo !== row['found_no']) contradict(`names ${orderNo}, the order is ${String(row['found_no'])}`);
+    else if (state !== 'FAILED' && state !== 'CANCELED') contradict(`names an order that is ${state}`);
+  }
+}
+
+async function checkJournalMessages(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
+  const rows = await session.rows(
+    `select j.id, j.biz_no, m.biz_no as message from journal_entry j left join outbox m on m.id = j.id
+      where j.batch_day = ? and j.type = 'SETTLEMENT' and (m.id is null or m.biz_no <> j.biz_no)
+      order by j.id ${limit}`,
+    [batchDay],
+  );
+  for (const row of rows) {
+    const message = toTextOrNull(row['message']);
+    const problem =
+      message === null
+        ? `books ${toText(row['biz_no'])}, which no message asks for`
+        : `books ${toText(row['biz_no'])} in the place of message ${message}`;
+    checklist.contradict('message-posted', 'journal_entry', String(toBigInt(row['id'])), problem);
+  }
+}
+
+async function checkJournalEntries(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
+  const [count] = await session.rows('select count(*) as entries from journal_entry where batch_day = ?', [batchDay]);
+  checklist.examine('journal-balance', toCount(count?.['entries']));
+  for (const { journalEntryId, currency, expectedMinor, actualMinor } of await unbalancedEntries(session, batchDay)) {
+    const [debits, credits] = [formatMinor(expectedMinor, currency), formatMinor(actualMinor, currency)];
+    const problem = `debits are ${currency} ${debits}, credits ${credits}`;
+    checklist.contradict('journal-balance', 'journal_entry', String(journalEntryId), problem);
+  }
+  const miscounted = await session.rows(
+    `select j.id, j.ledger_entries, count(e.line_no) as found
+       from journal_entry j left join ledger_entry e on e.journal_entry_id = j.id
+      where j.batch_day = ? group by j.id, j.ledger_entries
+     having count(e.line_no) <> j.ledger_entries
+      order by j.id ${limit}`,
+    [batchDay],
+  );
+  for (const row of miscounted) {
+    const [told, found] = [toCount(row['ledger_entries']), toCount(row['found'])];
+    const problem = `counts ${String(told)} ledger entries, ${String(found)} are there`;
+    checklist.contradict('ledger-entry', 'journal_entry', String(toBigInt(row['id'])), problem);
+  }
+}

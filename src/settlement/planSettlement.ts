@@ -1,0 +1,43 @@
+import type { BatchDay } from '../kernel/batchDay.js';
+import { invariant } from '../kernel/invariant.js';
+import { netOrders, type Net } from '../netting/netOrders.js';
+import type { Order } from '../orders/order.js';
+import { settlementMessage, type SettlementMessage } from '../outbox/message.js';
+
+/** Everything that settling a chunk will write, decided before the transaction begins. */
+export interface SettlementPlan {
+  readonly runId: bigint;
+  readonly chunkNo: number;
+  readonly batchDay: BatchDay;
+  readonly lane: number;
+  /** Ascending. */
+  readonly orderIds: readonly bigint[];
+  readonly nets: readonly (Net & { readonly bizNo: string })[];
+  readonly messages: readonly SettlementMessage[];
+}
+
+/** Pure: the nets of a chunk's orders, each with its business number and its one message. */
+export function planSettlement(
+  chunk: { runId: bigint; chunkNo: number; batchDay: BatchDay; lane: number },
+  orders: readonly Order[],
+): SettlementPlan {
+  const orderIds = orders.map((order) => order.id);
+  for (let at = 1; at < orderIds.length; at += 1) {
+    invariant(
+      (orderIds[at - 1] as bigint) < (orderIds[at] as bigint),
+      'ORDER_TWICE_IN_CHUNK',
+      `Order ${String(orderIds[at])} is in its chunk twice, or out of order.`,
+    );
+  }
+  const nets = netOrders(orders).map((net, index) => ({
+    ...net,
+    bizNo: bizNoOf(chunk.runId, chunk.chunkNo, index + 1),
+  }));
+  const messages = nets.map((net) => settlementMessage(net.bizNo, chunk.batchDay, net));
+  return { ...chunk, orderIds, nets, messages };
+}
+
+/** The business number of a net, its message and its journal entry: made once, never reused. */
+export function bizNoOf(runId: bigint, chunkNo: number, netNo: number): string {
+  return `S${String(runId)}.${String(chunkNo)}.${String(netNo)}`;
+}

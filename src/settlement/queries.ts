@@ -1,0 +1,46 @@
+import type { Session, Transaction } from '../db/session.js';
+import { fromInstant, toCount } from '../db/values.js';
+import type { SettlementPlan } from './planSettlement.js';
+
+/** The commit mark: when the answer to COMMIT is lost, this row says whether the transaction took effect. */
+export async function markChunk(trx: Transaction, plan: SettlementPlan, now: string): Promise<void> {
+  const { runId, chunkNo, batchDay, lane, orderIds, nets } = plan;
+  await trx.change(
+    `insert into chunk (run_id, chunk_no, batch_day, lane, first_id, last_id, orders, nets, committed_at)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    [
+      runId,
+      chunkNo,
+      batchDay,
+      String(lane),
+      orderIds[0] as bigint,
+      orderIds[orderIds.length - 1] as bigint,
+      orderIds.length,
+      nets.length,
+      fromInstant(trx.dialect, now),
+    ],
+  );
+}
+
+/** Orders in a committed chunk; undefined when the chunk is not there. */
+export async function chunkOrders(session: Session, runId: bigint, chunkNo: number): Promise<number | undefined> {
+  const [row] = await session.rows('select orders from chunk where run_id = ? and chunk_no = ?', [runId, chunkNo]);
+  return row === undefined ? undefined : toCount(row['orders']);
+}
+
+export async function insertNets(trx: Transaction, { runId, chunkNo, nets }: SettlementPlan): Promise<void> {
+  await trx.insertMany(
+    'net',
+    ['run_id', 'chunk_no', 'net_no', 'account_no', 'currency', 'orders', 'amount_minor', 'biz_no'],
+    nets.map((net, index) => [
+      runId,
+      chunkNo,
+      index + 1,
+      net.accountNo,
+      net.currency,
+      net.orderIds.length,
+      net.amountMinor,
+      net.bizNo,
+    ]),
+  );
+}

@@ -1,0 +1,36 @@
+import type { Database } from '../db/database.js';
+import type { Transaction } from '../db/session.js';
+import { claimOrders } from '../orders/queries.js';
+import { appendOutbox } from '../outbox/append.js';
+import type { SettlementPlan } from './planSettlement.js';
+import { chunkOrders, insertNets, markChunk } from './queries.js';
+
+/** Somebody moved an order of the chunk since its page was read: nothing was written; read again and plan again. */
+export class OrdersMoved extends Error {
+  override readonly name = 'OrdersMoved';
+}
+
+/**
+ * Settles a chunk in one short transaction: commit mark, CAS over exactly these orders, nets, outbox. All or nothing.
+ * `fence` refuses the commit to a run whose lease was taken over. Returns the number of orders settled.
+ */
+export async function settleChunk(
+  database: Database,
+  plan: SettlementPlan,
+  now: () => string,
+  fence: (trx: Transaction) => Promise<void>,
+): Promise<number> {
+  return database.transact({
+    name: 'settle chunk',
+    work: async (trx) => {
+      await markChunk(trx, plan, now());
+      const claimed = await claimOrders(trx, plan.orderIds, plan);
+      if (claimed !== plan.orderIds.length) throw new OrdersMoved();
+      await insertNets(trx, plan);
+      await appendOutbox(trx, plan.messages, now());
+      await fence(trx);
+      return claimed;
+    },
+    landed: (session) => chunkOrders(session, plan.runId, plan.chunkNo),
+  });
+}
