@@ -56,6 +56,7 @@ export default defineConfig(
     rules: {
       // "while (!done)" waits for what another process or a callback changes.
       '@typescript-eslint/no-unnecessary-condition': 'off',
+      '@typescript-eslint/no-unnecessary-type-assertion': 'off',
       // Documents parsed from the program's output are read as they come.
       '@typescript-eslint/no-unsafe-assignment': 'off',
       '@typescript-eslint/no-unsafe-member-access': 'off',

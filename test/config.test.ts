@@ -60,7 +60,7 @@ describe('precedence', () => {
 
   test('without anything, every setting has a default that fits', () => {
     expect(load({})).toEqual({
-      database: { url: 'sqlite:settle.db', statementTimeout: 60_000, connectTimeout: 10_000 },
+      database: { url: 'sqlite:settle.db', statementTimeout: 300_000, connectTimeout: 10_000 },
       calendar: { timeZone: 'UTC', cutOff: '00:00' },
       accounts: { autoRegister: true },
       batch: expect.objectContaining({ lanes: 4, leaseDuration: 30_000 }),

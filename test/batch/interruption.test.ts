@@ -121,7 +121,7 @@ describe.each(databaseKinds)('after an interruption [%s]', (kind) => {
     });
     const { code, stderr } = await run;
     expect({ code, stderr }).toMatchObject({ code: 11, stderr: expect.stringContaining('LEASE_LOST') as unknown });
-    expect(await everyRow(current.database)).toBe(await taken);
+    expect(await everyRow(current.database)).toBe(await (taken as Promise<string> | null));
     expect((await settle(['run', '--batch-day', day], { url: current.url })).code).toBe(3);
     expect(await moneyDump(current.database)).toEqual(undisturbed);
     expect(await column(`select state from run order by id`)).toEqual(['ABANDONED', 'PARTIAL']);
