@@ -1,7 +1,7 @@
 import type { Database } from '../db/database.js';
 import { repeatable } from '../db/transaction.js';
 import type { BatchDay } from '../kernel/batchDay.js';
-import { Cancellation } from '../kernel/cancellation.js';
+import type { Cancellation } from '../kernel/cancellation.js';
 import { instantText, type Clock } from '../kernel/clock.js';
 import { exitCodes, SettleError } from '../kernel/errors.js';
 import { quarantinedAccounts } from '../settlement/quarantine.js';

@@ -1,4 +1,4 @@
-import pc from 'picocolors';
+import type pc from 'picocolors';
 import type { Config } from '../config.js';
 import { Database, type OpenOptions } from '../db/database.js';
 import { migrateUp, requireSchema, schemaStatus } from '../db/schema.js';

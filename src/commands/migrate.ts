@@ -1,4 +1,5 @@
 import { migrations } from '../../migrations/index.js';
+import type { Database } from '../db/database.js';
 import { migrateDown, migrateUp, schemaStatus, statementsOf } from '../db/schema.js';
 import { SettleError, exitCodes } from '../kernel/errors.js';
 import { withDatabase, type Command } from './context.js';
@@ -8,12 +9,7 @@ export const up: Command<{ unlock?: boolean }> = (context, { unlock }) =>
   withDatabase(
     context,
     async (database) => {
-      const { unknown } = await schemaStatus(database);
-      if (unknown.length > 0) {
-        throw new SettleError('SCHEMA_NEWER', `The database has migrations of a newer Settle: ${unknown.join(', ')}.`, {
-          next: 'Install the version that made them.',
-        });
-      }
+      await refuseNewer(database);
       const applied = await migrateUp(database, unlock);
       if (context.output === 'text') {
         await context.print(applied.length === 0 ? 'Nothing to migrate.' : `Applied: ${applied.join(', ')}`);
@@ -35,6 +31,7 @@ export const down: Command<object> = (context) =>
           { next: 'settle migrate down --yes' },
         );
       }
+      await refuseNewer(database);
       const undone = await migrateDown(database);
       if (context.output === 'text') {
         await context.print(undone.length === 0 ? 'Nothing to undo.' : `Undone: ${undone.join(', ')}`);
@@ -75,3 +72,12 @@ export const sql: Command<object> = (context) =>
     },
     { schema: 'none' },
   );
+
+/** This version knows neither what a newer one added nor how to undo it. */
+async function refuseNewer(database: Database): Promise<void> {
+  const { unknown } = await schemaStatus(database);
+  if (unknown.length === 0) return;
+  throw new SettleError('SCHEMA_NEWER', `The database has migrations of a newer Settle: ${unknown.join(', ')}.`, {
+    next: 'Install the version that made them.',
+  });
+}

@@ -47,7 +47,7 @@ export class Database {
       });
     }
     const facts: ServerFacts = { engine: 'sqlite', version: '', packetBytesMax: 0 };
-    const knex = knexModule(knexConfig(target, facts, { ...options, statementMsMax, readOnly }));
+    const knex = knexModule(knexConfig(target, facts, { ...options, statementMsMax, connectMsMax, readOnly }));
     const database = new Database(knex, target, facts, readOnly, statementMsMax, connectMsMax);
     try {
       await pRetry(() => database.withSession(assertExact), {
@@ -149,7 +149,7 @@ export class Database {
     connection.settleSession ??=
       this.target.dialect === 'sqlite'
         ? new SqliteSession(connection as BetterSqlite3.Database)
-        : new MysqlSession(connection as Connection, Math.floor(this.facts.packetBytesMax * 0.5), this.statementMsMax);
+        : new MysqlSession(connection as Connection, this.facts.packetBytesMax, this.statementMsMax);
     return connection.settleSession;
   }
 }
@@ -178,7 +178,7 @@ function discard(connection: PooledConnection): void {
 function knexConfig(
   target: DatabaseTarget,
   facts: ServerFacts,
-  options: OpenOptions & { statementMsMax: number; readOnly: boolean },
+  options: OpenOptions & { statementMsMax: number; connectMsMax: number; readOnly: boolean },
 ): Knex.Config {
   const silent = { warn: () => undefined, error: () => undefined, deprecate: () => undefined, debug: () => undefined };
   const afterCreate = (prepare: (connection: never) => Promise<void> | void) => {
@@ -196,7 +196,7 @@ function knexConfig(
   if (target.dialect === 'sqlite') {
     return {
       client: 'better-sqlite3',
-      connection: { filename: target.path, options: { safeIntegers: true } } as Knex.Sqlite3ConnectionConfig,
+      connection: { filename: target.path, options: { safeIntegers: true } },
       useNullAsDefault: true,
       log: silent,
       acquireConnectionTimeout: options.statementMsMax,
@@ -223,10 +223,10 @@ function knexConfig(
       // UPDATE reports the rows its WHERE matched, on every connection, whatever the server's default.
       flags: ['+FOUND_ROWS'],
       multipleStatements: false,
-      connectTimeout: 5_000,
+      connectTimeout: Math.min(5_000, options.connectMsMax),
       enableKeepAlive: true,
       connectAttributes: { program_name: `settle@${hostname()}` },
-    } as unknown as Knex.MySql2ConnectionConfig,
+    },
     log: silent,
     acquireConnectionTimeout: options.statementMsMax,
     pool: {

@@ -45,12 +45,19 @@ const lostCodes = new Set([
 const fullErrnos = new Set([1021, 1026, 1030, 1114, 3]);
 const deniedErrnos = new Set([1044, 1045, 1049, 1142, 1143, 1227, 1290, 1370, 1698, 1792]);
 const refusedErrnos = new Set([
-  1048, 1062, 1216, 1217, 1264, 1265, 1292, 1364, 1366, 1406, 1451, 1452, 1644, 1690, 3819, 4025,
+  1048, 1062, 1216, 1217, 1264, 1265, 1292, 1364, 1365, 1366, 1406, 1451, 1452, 1644, 1690, 3819, 4025,
 ]);
+
+/** Code of our own error for a statement that the server would answer by closing the connection. */
+export const statementTooLarge = 'STATEMENT_TOO_LARGE';
+
+/** The one error that better-sqlite3 raises before SQLite could give it a code. */
+const folderMissing = /^Cannot open database because the directory does not exist/;
 
 /** Sorts an error of mysql2 or better-sqlite3; undefined for an error that is not the database's. */
 export function failureKind(error: unknown): FailureKind | undefined {
-  if (!(error instanceof Error)) return undefined;
+  // What is explained already is decided; its message quotes the driver and must not be sorted a second time.
+  if (!(error instanceof Error) || error instanceof SettleError) return undefined;
   const { code, errno } = error as DriverError;
   if (typeof code === 'string' && code.startsWith('SQLITE_')) return sqliteKind(code);
   if (typeof errno === 'number' && errno > 0) {
@@ -61,6 +68,8 @@ export function failureKind(error: unknown): FailureKind | undefined {
     if (refusedErrnos.has(errno)) return 'refused';
     return 'fatal';
   }
+  if (code === statementTooLarge) return 'refused';
+  if (folderMissing.test(error.message)) return 'denied';
   if (typeof code === 'string' && lostCodes.has(code)) return 'lost';
   if (/connection is in closed state|Connection lost|timeout acquiring a connection/i.test(error.message))
     return 'lost';
@@ -119,7 +128,7 @@ export function explainFailure(error: unknown, label: string): SettleError {
           advise('Create the database, or mend its name in SETTLE_DATABASE_URL.'),
         );
       }
-      if (typeof code === 'string' && code.startsWith('SQLITE_')) {
+      if ((typeof code === 'string' && code.startsWith('SQLITE_')) || folderMissing.test(detail)) {
         return new SettleError(
           'DATABASE_NOT_WRITABLE',
           `${label} cannot be opened for writing: ${detail}`,

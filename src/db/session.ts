@@ -1,5 +1,7 @@
 import type { Connection } from 'mysql2';
 import type BetterSqlite3 from 'better-sqlite3';
+import { statementTooLarge } from './failure.js';
+import { queryWithin } from './query.js';
 
 export type Dialect = 'sqlite' | 'mysql';
 
@@ -44,8 +46,8 @@ export class MysqlSession implements Session {
   readonly dialect = 'mysql';
   constructor(
     private readonly connection: Connection,
-    /** A statement text stays well below max_allowed_packet, which would also close the connection. */
-    private readonly statementBytesMax: number,
+    /** The server's max_allowed_packet. It answers a larger statement by closing the connection. */
+    private readonly packetBytesMax: number,
     private readonly statementMsMax: number,
   ) {}
 
@@ -69,6 +71,7 @@ export class MysqlSession implements Session {
     const head = `insert into ${table} (${columns.join(', ')}) values `;
     let inserted = 0;
     let tuples: string[] = [];
+    const statementBytesMax = this.packetBytesMax / 2;
     let bytes = head.length;
     const flush = async (): Promise<void> => {
       if (tuples.length > 0) inserted += await this.change(head + tuples.join(','));
@@ -79,7 +82,7 @@ export class MysqlSession implements Session {
       assertScalars(row);
       const tuple = `(${row.map((value) => this.literal(value)).join(',')})`;
       // A character takes up to 4 bytes on the wire; counting 3 per UTF-16 unit is never too few.
-      if (tuples.length === insertRowsMax || bytes + tuple.length * 3 > this.statementBytesMax) await flush();
+      if (tuples.length === insertRowsMax || bytes + tuple.length * 3 > statementBytesMax) await flush();
       tuples.push(tuple);
       bytes += tuple.length * 3;
     }
@@ -95,14 +98,23 @@ export class MysqlSession implements Session {
 
   private query(sql: string, bindings: readonly Binding[], rowsAsArray: boolean): Promise<unknown> {
     assertScalars(bindings);
-    return new Promise((resolve, reject) => {
-      const options = { sql, rowsAsArray, timeout: this.statementMsMax };
-      // Without values the driver does not search the text for "?", which in a long insert is the larger part of its work.
-      this.connection.query(options, bindings.length === 0 ? undefined : [...bindings], (error, result) => {
-        if (error) reject(error);
-        else resolve(result);
-      });
-    });
+    this.assertFits(sql, bindings);
+    return queryWithin(this.connection, { sql, rowsAsArray }, bindings, this.statementMsMax);
+  }
+
+  /** Refused here, such a statement costs its unit only; sent, it would look like a lost connection and be tried again. */
+  private assertFits(sql: string, bindings: readonly Binding[]): void {
+    const letters = bindings.reduce<number>((sum, value) => sum + String(value).length, sql.length);
+    // Up to 3 bytes a UTF-16 unit, doubled by escaping: what is certain to fit is not measured.
+    if (letters * 6 < this.packetBytesMax) return;
+    const bytes = Buffer.byteLength(bindings.length === 0 ? sql : this.connection.format(sql, [...bindings]));
+    if (bytes + 1 < this.packetBytesMax) return;
+    throw Object.assign(
+      new Error(
+        `A statement of ${String(bytes)} bytes is larger than max_allowed_packet, ${String(this.packetBytesMax)}.`,
+      ),
+      { code: statementTooLarge },
+    );
   }
 }
 

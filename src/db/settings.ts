@@ -2,7 +2,8 @@ import type { Connection } from 'mysql2';
 import type BetterSqlite3 from 'better-sqlite3';
 import type { Engine } from '../../migrations/vocabulary.js';
 import { SettleError } from '../kernel/errors.js';
-import type { Dialect } from './session.js';
+import { queryWithin } from './query.js';
+import type { Dialect, Row } from './session.js';
 
 /** What a connection found out about its server. */
 export interface ServerFacts {
@@ -23,13 +24,7 @@ export async function prepareMysql(
   statementMsMax: number,
   readOnly: boolean,
 ): Promise<void> {
-  const query = (sql: string) =>
-    new Promise<Record<string, unknown>[]>((resolve, reject) => {
-      connection.query({ sql, timeout: statementMsMax }, (error, rows) => {
-        if (error) reject(error);
-        else resolve(rows as unknown as Record<string, unknown>[]);
-      });
-    });
+  const query = (sql: string): Promise<Row[]> => queryWithin(connection, { sql }, [], statementMsMax) as Promise<Row[]>;
   const [row] = await query('select version() as version, @@max_allowed_packet as packet');
   facts.version = String(row?.['version']);
   facts.packetBytesMax = Number(row?.['packet']);

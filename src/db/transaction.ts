@@ -41,21 +41,23 @@ const retries = 8;
  * What the server calls temporary is tried again as a whole, with growing, jittered pauses (about 20 s in all).
  */
 export async function runUnit<T>(unit: Unit<T>, connections: Connections): Promise<T> {
-  let outcomeUnknown = false;
+  let commitLost = false;
+  const landed = (): Promise<T | undefined> => connections.withSession((session) => unit.landed(session));
   return pRetry(
     async () => {
-      if (outcomeUnknown) {
-        const result = await connections.withSession((session) => unit.landed(session));
-        if (result !== undefined) return result;
-        outcomeUnknown = false;
-      }
+      const earlier = commitLost ? await landed() : undefined;
+      if (earlier !== undefined) return earlier;
       try {
         return await connections.withSession((session) => attempt(unit, session, connections));
       } catch (error) {
         if (error instanceof OutcomeUnknown) {
-          outcomeUnknown = true;
+          commitLost = true;
           throw error.error instanceof Error ? error.error : error;
         }
+        // A COMMIT still on its way when its answer was lost can land after the mark was looked for. What then
+        // refuses the repetition (a key taken, an order moved) is the unit's own first attempt: look once more.
+        const late = commitLost && !isTemporary(error) ? await landed() : undefined;
+        if (late !== undefined) return late;
         throw error;
       }
     },
@@ -65,9 +67,14 @@ export async function runUnit<T>(unit: Unit<T>, connections: Connections): Promi
       maxTimeout: 5_000,
       factor: 2.5,
       randomize: true,
-      shouldRetry: ({ error }) => outcomeUnknown || failureKind(error) === 'retry' || failureKind(error) === 'lost',
+      shouldRetry: ({ error }) => error instanceof OutcomeUnknown || isTemporary(error),
     },
   );
+}
+
+function isTemporary(error: unknown): boolean {
+  const kind = failureKind(error);
+  return kind === 'retry' || kind === 'lost';
 }
 
 async function attempt<T>(unit: Unit<T>, session: Session, connections: Connections): Promise<T> {

@@ -56,7 +56,9 @@ type Machine = Record<string, Record<string, string>>;
 
 /** The state that `event` leads to; a move that the table does not list is a bug and stops the run. */
 export function move<M extends Machine>(machine: M, from: keyof M & string, event: string): keyof M & string {
-  const to = machine[from]?.[event];
+  const row = Object.hasOwn(machine, from) ? machine[from] : undefined;
+  // Own keys only: "constructor" or "toString" is a member of every object, and no move.
+  const to = row !== undefined && Object.hasOwn(row, event) ? row[event] : undefined;
   invariant(to !== undefined, 'STATE_MOVE_FORBIDDEN', `${from} has no move "${event}".`, { from, event });
   return to;
 }

@@ -26,12 +26,12 @@ export function runProgress(
   return style === 'auto' && stream.isTTY ? bars(stream) : lines(say, clock);
 }
 
-const counters = ['read', 'claimed', 'posted'] as const;
+type Counter = 'read' | 'claimed' | 'posted';
 
 function bars(stream: NodeJS.WriteStream): RunProgressView {
   const lanes = new Map<number, { accountNo: string | null; since: number }>();
   let multi: MultiBar | null = null;
-  let shown: Record<(typeof counters)[number], SingleBar> | null = null;
+  let shown: Record<Counter, SingleBar> | null = null;
   const create = (total: number): void => {
     multi = new MultiBar(
       {

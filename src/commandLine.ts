@@ -1,0 +1,379 @@
+import { Command as Program, InvalidArgumentError, Option } from 'commander';
+import { readFileSync } from 'node:fs';
+import type { Command, Output, ProgressStyle } from './commands/context.js';
+
+// What can be typed. Loads commander and nothing else; a command is loaded when it is invoked.
+
+const exitCodeHelp = `
+Exit codes:
+  0 OK            closed, nothing due, or already closed
+  1 INTERNAL      a bug or an unclassified error; what was committed stands
+  2 USAGE         bad flag, config, argument or file; nothing touched
+  3 PARTIAL       ran to the end, but something is left for a person
+  4 INTEGRITY     the books contradict each other; stopped
+  5 PRECONDITION  migrations pending, or an earlier day is open
+  10 NOTHING_DUE  only with --detailed-exitcode
+  11 LOCKED       another run holds the lease
+  12 DEADLINE     --max-duration reached; saved
+  75 TEMPFAIL     database unreachable after bounded retries; saved
+  130 / 143       SIGINT / SIGTERM; saved`;
+
+export interface GlobalFlags {
+  config?: string;
+  json?: boolean;
+  output?: Output;
+  quiet?: boolean;
+  verbose?: boolean;
+  color?: boolean;
+  progress?: ProgressStyle;
+  input?: boolean;
+  yes?: boolean;
+}
+
+export type Load<Options> = () => Promise<Command<Options>>;
+export type Invoke = (load: Load<never>, flags: GlobalFlags, options: object) => Promise<number>;
+
+function version(): string {
+  const file = new URL('../../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}
+
+function wholeNumber(text: string): number {
+  if (!/^(0|[1-9][0-9]{0,14})$/.test(text)) {
+    throw new InvalidArgumentError(`"${text}" is not a whole number.`);
+  }
+  return Number(text);
+}
+
+/** The commands with their flags and help; `invoke` runs the one that was typed. */
+export function buildProgram(invoke: Invoke, options: { silentErrors: boolean }): Program {
+  const program = new Program('settle');
+  // With --json the error is one document, which the caller prints; set before the commands, which copy it.
+  if (options.silentErrors) program.configureOutput({ writeErr: () => undefined });
+  program
+    .description(
+      'End-of-day settlement: nets the day per account, books the ledger, proves nothing twice and nothing missing.',
+    )
+    .version(version(), '-V, --version')
+    .option('-c, --config <file>', 'config file (default: settle.yaml, if there is one)')
+    .option('--json', 'one JSON document on stdout')
+    .addOption(new Option('-o, --output <style>', 'style of the answer').choices(['text', 'json', 'jsonl']))
+    .option('-q, --quiet', 'no messages on stderr')
+    .option('-v, --verbose', 'more messages on stderr')
+    .option('--color', 'colour even where stdout is no terminal')
+    .option('--no-color', 'no colour')
+    .addOption(new Option('--progress <style>', 'progress on stderr').choices(['auto', 'plain', 'none']))
+    .option('--no-input', 'never ask; fail and name the flag instead')
+    .option('-y, --yes', 'answer yes to what would be asked')
+    .exitOverride()
+    .showSuggestionAfterError(true)
+    .showHelpAfterError('(settle --help lists commands and flags)')
+    .configureHelp({ showGlobalOptions: true });
+  program.addHelpText('before', 'Examples:\n  settle demo\n  settle import orders orders.csv\n  settle run\n');
+  program.addHelpText('after', exitCodeHelp);
+
+  const on = <Options>(
+    command: Program,
+    load: Load<Options>,
+    options: (args: string[], given: Options) => object,
+  ): Program =>
+    command.exitOverride().action(async (...received: unknown[]) => {
+      const self = received[received.length - 1] as Program;
+      const given = self.opts<Options & object>();
+      await invoke(load, self.optsWithGlobals<GlobalFlags>(), options(self.args, given));
+    });
+  const examples = (command: Program, ...lines: string[]): Program =>
+    command
+      .addHelpText('beforeAll', `Examples:\n${lines.map((line) => `  ${line}`).join('\n')}\n`)
+      .addHelpText('afterAll', exitCodeHelp);
+  const same = <Options>(_args: string[], given: Options): object => given as object;
+  const day = ['--batch-day <day>', 'batch day, YYYY-MM-DD'] as const;
+
+  const migrate = examples(
+    program.command('migrate').description('create or change the tables of the database'),
+    'settle migrate up',
+    'settle migrate sql > review.sql',
+  );
+  on(
+    migrate
+      .command('up')
+      .description('apply what is pending')
+      .option('--unlock', 'free the lock that a killed migration left'),
+    async () => (await import('./commands/migrate.js')).up,
+    same,
+  );
+  on(
+    migrate.command('down').description('undo the newest migration and drop its rows (asks for --yes)'),
+    async () => (await import('./commands/migrate.js')).down,
+    same,
+  );
+  on(
+    migrate.command('status').description('what is applied and pending'),
+    async () => (await import('./commands/migrate.js')).status,
+    same,
+  );
+  on(
+    migrate.command('sql').description('print the statements that "up" would run'),
+    async () => (await import('./commands/migrate.js')).sql,
+    same,
+  );
+
+  const files = (args: string[]): object => ({ files: args });
+  const imports = examples(
+    program.command('import').description('read files of orders or accounts (CSV with a header, or NDJSON)'),
+    'settle import accounts accounts.csv',
+    'settle import orders orders-2026-11-29.csv --json',
+    'zcat orders.csv.gz | settle import orders -',
+  );
+  on(
+    imports
+      .command('orders')
+      .description('store orders; a repeat changes nothing')
+      .argument('<file...>', 'files, or - for standard input'),
+    async () => (await import('./commands/import.js')).importOrdersCommand,
+    files,
+  );
+  on(
+    imports
+      .command('accounts')
+      .description('store accounts and their states')
+      .argument('<file...>', 'files, or - for standard input'),
+    async () => (await import('./commands/import.js')).importAccountsCommand,
+    files,
+  );
+
+  const tuning = (command: Program): Program =>
+    command
+      .option('--lanes <n>', 'lanes that write at the same time', wholeNumber)
+      .option('--page-size <n>', 'orders read at once, and netted together', wholeNumber)
+      .option('--chunk-size <n>', 'orders in one transaction, at most', wholeNumber)
+      .option('--max-duration <time>', 'stop in good order after this time, such as 90m (exit 12)')
+      .option('--report-dir <dir>', 'write the report of the day into this folder');
+  on(
+    examples(
+      tuning(
+        program
+          .command('run')
+          .description('settle the day that is due, missed days first')
+          .option(...day)
+          .option('--dry-run', 'write nothing; say what a real run would do')
+          .option('--account <account...>', 'only these accounts; the day stays open')
+          .option('--detailed-exitcode', 'exit 10 when nothing was due'),
+      ),
+      'settle run',
+      'settle run --batch-day 2026-11-29 --dry-run',
+      'settle run --json > run.json',
+    ),
+    async () => (await import('./commands/run.js')).run,
+    same,
+  );
+  on(
+    examples(
+      tuning(
+        program
+          .command('resume')
+          .description('continue a stopped, dead or PARTIAL run')
+          .argument('[run]', 'id of the run (default: the last one that is not finished)'),
+      ),
+      'settle resume',
+      'settle resume 17',
+    ),
+    async () => (await import('./commands/run.js')).resume,
+    (args, given) => ({ ...given, run: args[0] }),
+  );
+  on(
+    examples(
+      tuning(
+        program
+          .command('rerun')
+          .description('go over the orders after a watermark again; settles only what is left')
+          .requiredOption('--from-watermark <id>', 'order id after which to start; 0 for the whole day')
+          .option('--until <id>', 'last order id')
+          .option(...day)
+          .requiredOption('--reason <text>', 'why; kept with the run')
+          .option('--dry-run', 'write nothing; say what would change'),
+      ),
+      'settle rerun --from-watermark 0 --batch-day 2026-11-29 --reason "late file from channel B"',
+    ),
+    async () => (await import('./commands/run.js')).rerun,
+    same,
+  );
+
+  on(
+    examples(
+      program
+        .command('status')
+        .description('who runs, how far, what is left')
+        .argument('[run]', 'id of a run')
+        .option('--check', 'exit 0 only if the last due day is closed'),
+      'settle status',
+      'settle status --check',
+    ),
+    async () => (await import('./commands/status.js')).status,
+    (args, given) => ({ ...given, run: args[0] }),
+  );
+  on(
+    examples(
+      program
+        .command('runs')
+        .description('history of runs')
+        .option(...day)
+        .option('--limit <n>', 'at most so many', wholeNumber),
+      'settle runs --limit 10',
+    ),
+    async () => (await import('./commands/status.js')).runs,
+    same,
+  );
+  on(
+    examples(
+      program
+        .command('report')
+        .description('the report of a day, from stored facts: the same bytes every time')
+        .option(...day)
+        .addOption(new Option('--format <format>', 'form of the report').choices(['text', 'html', 'csv', 'json']))
+        .option('--out <file>', 'file to write, or - for stdout'),
+      'settle report',
+      'settle report --batch-day 2026-11-29 --format html --out report.html',
+    ),
+    async () => (await import('./commands/report.js')).report,
+    same,
+  );
+  on(
+    examples(
+      program
+        .command('verify')
+        .description('recompute the invariants from the rows, independently')
+        .option(...day),
+      'settle verify',
+      'settle verify --batch-day 2026-11-29 --json',
+    ),
+    async () => (await import('./commands/verify.js')).verify,
+    same,
+  );
+  on(
+    examples(
+      program
+        .command('reconcile')
+        .description('run the reconciliations of a day again, changing nothing')
+        .option(...day),
+      'settle reconcile --batch-day 2026-11-29',
+    ),
+    async () => (await import('./commands/verify.js')).reconcileCommand,
+    same,
+  );
+
+  const ledger = examples(
+    program.command('ledger').description('the books'),
+    'settle ledger trial-balance',
+    'settle ledger balances --account M00042',
+  );
+  on(
+    ledger
+      .command('balances')
+      .description('balance per ledger account, sub-ledger account and currency')
+      .option('--account <account>', 'only this account')
+      .option('--as-of <day>', 'up to and with this batch day'),
+    async () => (await import('./commands/ledger.js')).balances,
+    same,
+  );
+  on(
+    ledger
+      .command('entries')
+      .description('journal entries with their ledger entries')
+      .option('--account <account>', 'only this account')
+      .option(...day)
+      .option('--limit <n>', 'at most so many journal entries', wholeNumber),
+    async () => (await import('./commands/ledger.js')).entries,
+    same,
+  );
+  on(
+    ledger
+      .command('trial-balance')
+      .description('debits and credits of every ledger account; must agree')
+      .option('--as-of <day>', 'up to and with this batch day'),
+    async () => (await import('./commands/ledger.js')).trialBalance,
+    same,
+  );
+  on(
+    ledger.command('accounts').description('the chart of accounts'),
+    async () => (await import('./commands/ledger.js')).accounts,
+    same,
+  );
+
+  const outbox = examples(
+    program.command('outbox').description('messages on their way'),
+    'settle outbox status',
+    'settle outbox requeue --by alice --reason "disk replaced"',
+  );
+  on(
+    outbox.command('status').description('messages by state, and the oldest that waits'),
+    async () => (await import('./commands/outbox.js')).status,
+    same,
+  );
+  on(
+    outbox
+      .command('requeue')
+      .description('put parked messages back')
+      .argument('[biz-no...]', 'messages (default: all parked)')
+      .requiredOption('--by <name>', 'who decides')
+      .requiredOption('--reason <text>', 'why'),
+    async () => (await import('./commands/outbox.js')).requeue,
+    (args, given) => ({ ...given, bizNos: args }),
+  );
+
+  const quarantine = examples(
+    program.command('quarantine').description('accounts set aside'),
+    'settle quarantine list',
+    'settle quarantine release M00042 --by alice --reason "unfrozen by compliance"',
+  );
+  on(
+    quarantine
+      .command('list')
+      .description('accounts set aside, and why')
+      .option(...day),
+    async () => (await import('./commands/quarantine.js')).list,
+    same,
+  );
+  on(
+    quarantine
+      .command('release')
+      .description('let an account be settled again by the next run')
+      .argument('<account>', 'account number')
+      .option(...day)
+      .requiredOption('--by <name>', 'who decides')
+      .requiredOption('--reason <text>', 'why'),
+    async () => (await import('./commands/quarantine.js')).release,
+    (args, given) => ({ ...given, account: args[0] }),
+  );
+
+  const lock = examples(program.command('lock').description('the lease that keeps two runs apart'), 'settle lock show');
+  on(
+    lock.command('show').description('who holds it and until when'),
+    async () => (await import('./commands/lock.js')).show,
+    same,
+  );
+  on(
+    lock
+      .command('release')
+      .description('last resort: free a lease whose holder is known to be dead')
+      .requiredOption('--by <name>', 'who decides')
+      .requiredOption('--reason <text>', 'why'),
+    async () => (await import('./commands/lock.js')).release,
+    same,
+  );
+
+  on(
+    examples(
+      program
+        .command('demo')
+        .description('make a realistic day and settle it, on the embedded database')
+        .option('--dir <dir>', 'folder for the demo (default: settle-demo)')
+        .option('--orders <n>', 'orders of the day', wholeNumber),
+      'settle demo',
+      'settle demo --orders 200000',
+    ),
+    async () => (await import('./commands/demo.js')).demo,
+    same,
+  );
+  return program;
+}
