@@ -39,7 +39,7 @@ export default defineConfig(
       '@typescript-eslint/return-await': ['error', 'in-try-catch'],
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
       // "if (amount)" reads 0n as absent: what is asked of a number must be said.
-      '@typescript-eslint/strict-boolean-expressions': ['error', { allowNumber: false, allowNullableString: true }],
+      '@typescript-eslint/strict-boolean-expressions': ['error', { allowNullableString: true }],
       // Objects here are made by functions and have no "this".
       '@typescript-eslint/unbound-method': 'off',
       '@typescript-eslint/no-unnecessary-condition': 'error',
@@ -48,7 +48,7 @@ export default defineConfig(
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: false }],
       '@typescript-eslint/no-base-to-string': 'error',
       '@typescript-eslint/no-non-null-assertion': 'error',
-      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_' }],
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
     },
   },
   {

@@ -9,7 +9,7 @@ import { parseDatabaseUrl } from '../src/db/url.js';
 import {
   exactSum,
   fromInstant,
-  idList,
+  oneOfIds,
   placeholders,
   sumIn,
   toBigInt,
@@ -337,8 +337,9 @@ onEachDatabase('a session', (current) => {
       const ids = (await rows(`select id from amount where note = 'many' order by id limit 20000`)).map((row) =>
         toBigInt(row['id']),
       );
+      const list = oneOfIds(current().database.target.dialect, 'id', ids);
       const changed = await write((trx) =>
-        trx.change(`update amount set note = 'listed' where id in (${idList(ids)})`),
+        trx.change(`update amount set note = 'listed' where ${list.sql}`, list.bindings),
       );
       expect(changed).toBe(20_000);
     });
@@ -361,7 +362,7 @@ onEachDatabase('a session', (current) => {
     });
 
     test('an empty list of ids is refused instead of matching everything or nothing', () => {
-      expect(() => idList([])).toThrow(expect.objectContaining({ code: 'VALUE_NOT_EXACT' }));
+      expect(() => oneOfIds('mysql', 'id', [])).toThrow(expect.objectContaining({ code: 'VALUE_NOT_EXACT' }));
     });
   });
 
