@@ -48,9 +48,9 @@ export const configSchema = z.strictObject({
   accounts: z.strictObject({ autoRegister: z.boolean().default(true) }).prefault({}),
   batch: z
     .strictObject({
-      lanes: z.int().min(1).max(64).default(4),
-      pageSize: z.int().min(1).max(200_000).default(50_000),
-      chunkSize: z.int().min(1).max(20_000).default(5_000),
+      lanes: z.int().min(1).max(64).optional(),
+      pageSize: z.int().min(1).max(200_000).default(80_000),
+      chunkSize: z.int().min(1).max(50_000).optional(),
       lookBackDays: z.int().min(0).max(366).default(31),
       leaseDuration: duration.prefault('30s'),
       messageAttempts: z.int().min(1).max(20).default(3),

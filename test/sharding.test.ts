@@ -113,7 +113,7 @@ describe('lanes', () => {
   });
 
   test('the reader waits while the page before is unfinished', async () => {
-    const lanes = new Lanes(1, 1);
+    const lanes = new Lanes(1, 0);
     let release: () => void = () => undefined;
     lanes.addPage([piece(0, () => new Promise<void>((resolve) => (release = resolve)))], () => undefined);
     let room = false;

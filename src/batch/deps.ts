@@ -14,6 +14,8 @@ export interface BatchSettings {
   lanes: number;
   elephantLanes: number;
   pageSize: number;
+  /** Pages that may be unfinished while the next one is read. */
+  pagesAhead: number;
   chunkSize: number;
   leaseMs: number;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Cancellation, cancellationIn } from '../kernel/cancellation.js';
 
 /** Beats about every `everyMs` until it is stopped; tells why when it cannot go on. */
@@ -13,19 +14,10 @@ export function startHeartbeat(
   beat: () => Promise<void>,
   options: { everyMs: number; leaseMs: number; giveUp: (reason: Cancellation) => void },
 ): Heartbeat {
-  let stopped = false;
-  let wake: () => void = () => undefined;
+  const stopping = new AbortController();
   let lastBeat = performance.now();
   const loop = async (): Promise<void> => {
-    for (;;) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, options.everyMs);
-        wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-      if (stopped) return;
+    while (await slept(options.everyMs, stopping.signal)) {
       try {
         await beat();
         lastBeat = performance.now();
@@ -45,9 +37,13 @@ export function startHeartbeat(
   const running = loop();
   return {
     stop: async () => {
-      stopped = true;
-      wake();
+      stopping.abort();
       await running;
     },
   };
+}
+
+/** True after the time is over; false at once when told to stop, before or meanwhile. */
+async function slept(ms: number, signal: AbortSignal): Promise<boolean> {
+  return sleep(ms, true, { signal }).catch(() => false);
 }

@@ -45,14 +45,13 @@ function isPartial({ request, untilId, topId }: Run): boolean {
 }
 
 async function settlePass(deps: BatchDeps, run: Run, tally: Tally, pass: number): Promise<void> {
-  const { lanes, elephantLanes, pageSize } = deps.settings;
-  const pool = new Lanes(lanes + elephantLanes, 1);
+  const { lanes, elephantLanes, pageSize, pagesAhead } = deps.settings;
+  const pool = new Lanes(lanes + elephantLanes, pagesAhead);
   const marks = new LowWatermark(tally);
   const fromId = pass === 1 ? run.fromId : 0n;
   const range = { day: run.day, fromId, topId: run.untilId, pageSize, accounts: run.request.accounts };
   try {
     for await (const page of readOrderPages(deps.database, range, deps.signal)) {
-      await pool.room();
       const eligible = await withoutBlocked(deps, run, page.orders);
       for (const order of eligible) tally.read.add(order.currency, 1, signedAmount(order));
       tally.orders.read += eligible.length;
@@ -64,6 +63,7 @@ async function settlePass(deps: BatchDeps, run: Run, tally: Tally, pass: number)
       // A pass over some accounts only, or over what was left behind, says nothing of the rest of its pages.
       const whole = pass === 1 && run.request.accounts === null;
       pool.addPage(pieces, whole ? marks.begin(page.lastId) : () => undefined);
+      await pool.room();
     }
   } finally {
     // Whatever went wrong, chunks in flight are waited for: nothing of this run writes after it has ended.

@@ -6,6 +6,7 @@ import { runDays, type RunDaysOptions } from '../batch/runDays.js';
 import { durationMs } from '../config.js';
 import type { Database } from '../db/database.js';
 import { dayAfterWatermark } from '../orders/queries.js';
+import { parseDatabaseUrl } from '../db/url.js';
 import { isBatchDay, type BatchDay } from '../kernel/batchDay.js';
 import { Cancellation } from '../kernel/cancellation.js';
 import { exitCodes, SettleError } from '../kernel/errors.js';
@@ -30,6 +31,15 @@ interface RunOptions extends Tuning {
 
 /** Lanes of their own for accounts that are larger than a chunk; see `sharding/planChunks`. */
 const elephantLanes = 2;
+
+/**
+ * What pays on each database. On a server short transactions keep locks short, and lanes overlap its work with ours; a
+ * SQLite file has one writer, and each commit writes every page of the day that the chunk touched.
+ */
+const usualTuning = {
+  mysql: { lanes: 4, chunkSize: 5_000, pagesAhead: 1 },
+  sqlite: { lanes: 1, chunkSize: 20_000, pagesAhead: 0 },
+} as const;
 
 /** `settle run`: the job that cron starts after cut-off. */
 export const run: Command<RunOptions> = (context, options) =>
@@ -136,12 +146,14 @@ async function onDatabase(
   work: (database: Database, base: Base) => Promise<number>,
 ): Promise<number> {
   const { batch, calendar } = context.config;
-  const lanes = options.lanes ?? batch.lanes;
+  const usual = usualTuning[parseDatabaseUrl(context.config.database.url).dialect];
+  const lanes = within('--lanes', options.lanes ?? batch.lanes ?? usual.lanes, 64);
   const settings = {
-    lanes: within('--lanes', lanes, 64),
+    lanes,
     elephantLanes,
     pageSize: within('--page-size', options.pageSize ?? batch.pageSize, 200_000),
-    chunkSize: within('--chunk-size', options.chunkSize ?? batch.chunkSize, 20_000),
+    pagesAhead: usual.pagesAhead,
+    chunkSize: within('--chunk-size', options.chunkSize ?? batch.chunkSize ?? usual.chunkSize, 50_000),
     leaseMs: batch.leaseDuration,
     lookBackDays: batch.lookBackDays,
     messageAttempts: batch.messageAttempts,

@@ -21,8 +21,11 @@ export interface Session {
   change(sql: string, bindings?: readonly Binding[]): Promise<number>;
   /** Inserts one row and gives its database-made id. */
   insert(sql: string, bindings?: readonly Binding[]): Promise<bigint>;
-  /** Inserts many rows of equal width with as few statements as the server's limits allow. Returns rows inserted. */
-  insertMany(table: string, columns: readonly string[], rows: readonly (readonly Binding[])[]): Promise<number>;
+  /**
+   * Inserts many rows of equal width with as few statements as the server's limits allow. Returns rows inserted. Rows
+   * are taken one at a time, so that a generator's need not exist all at once.
+   */
+  insertMany(table: string, columns: readonly string[], rows: Iterable<readonly Binding[]>): Promise<number>;
 }
 
 /** The part of a transaction's session that stage code sees. Only `db/transaction` begins and ends one. */
@@ -67,7 +70,7 @@ export class MysqlSession implements Session {
     return BigInt(((await this.query(sql, bindings, false)) as { insertId: number | string }).insertId);
   }
 
-  async insertMany(table: string, columns: readonly string[], rows: readonly (readonly Binding[])[]): Promise<number> {
+  async insertMany(table: string, columns: readonly string[], rows: Iterable<readonly Binding[]>): Promise<number> {
     const head = `insert into ${table} (${columns.join(', ')}) values `;
     let inserted = 0;
     let tuples: string[] = [];
@@ -151,11 +154,16 @@ export class SqliteSession implements Session {
   }
 
   /** One prepared row, run for each: as fast here as many rows in one statement, and small in memory. */
-  insertMany(table: string, columns: readonly string[], rows: readonly (readonly Binding[])[]): Promise<number> {
+  insertMany(table: string, columns: readonly string[], rows: Iterable<readonly Binding[]>): Promise<number> {
     return this.run(() => {
       const sql = `insert into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`;
-      for (const row of rows) this.prepare(sql, row).run(...row);
-      return rows.length;
+      let inserted = 0;
+      const statement = this.prepare(sql, []);
+      for (const row of rows) {
+        assertScalars(row);
+        inserted += statement.run(...row).changes;
+      }
+      return inserted;
     });
   }
 

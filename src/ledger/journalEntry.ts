@@ -36,31 +36,48 @@ export interface Settlement {
  * of one account are merged; amounts of zero leave no leg, so a settlement of zeros is an entry without legs.
  */
 export function settlementEntry({ bizNo, accountNo, currency, netMinor, lines }: Settlement): JournalEntry {
-  const legs: { ledgerAccount: LedgerAccountCode; subAccount: string; side: Side; amountMinor: bigint }[] = [];
-  const add = (ledgerAccount: LedgerAccountCode, subAccount: string, side: Side, amountMinor: bigint): void => {
-    const known = legs.find(
-      (leg) => leg.ledgerAccount === ledgerAccount && leg.side === side && leg.subAccount === subAccount,
-    );
-    if (known === undefined) legs.push({ ledgerAccount, subAccount, side, amountMinor });
-    else known.amountMinor += amountMinor;
-  };
+  const legs: OpenLeg[] = [];
   for (const { type, channel, amountMinor } of lines) {
     if (amountMinor === 0n) continue;
     const magnitude = amountMinor < 0n ? -amountMinor : amountMinor;
     const raises = type === 'PAYMENT' || (type === 'ADJUSTMENT' && amountMinor > 0n);
-    const [counter, sub]: [LedgerAccountCode, string] =
-      type === 'FEE'
-        ? ['FEE_INCOME', '']
-        : type === 'ADJUSTMENT'
-          ? ['ADJUSTMENTS', '']
-          : ['CHANNEL_RECEIVABLE', channel];
-    add(counter, sub, raises ? 'DEBIT' : 'CREDIT', magnitude);
-    add('MERCHANT_PAYABLE', accountNo, raises ? 'CREDIT' : 'DEBIT', magnitude);
+    const [counter, sub] = counterAccount(type, channel);
+    addLeg(legs, {
+      ledgerAccount: counter,
+      subAccount: sub,
+      side: raises ? 'DEBIT' : 'CREDIT',
+      amountMinor: magnitude,
+      currency,
+    });
+    addLeg(legs, {
+      ledgerAccount: 'MERCHANT_PAYABLE',
+      subAccount: accountNo,
+      side: raises ? 'CREDIT' : 'DEBIT',
+      amountMinor: magnitude,
+      currency,
+    });
   }
-  const entry = { bizNo, entries: legs.map((leg) => ({ ...leg, currency })) };
+  const entry = { bizNo, entries: legs };
   assertBalanced(entry);
   assertEffect(entry, netMinor);
   return entry;
+}
+
+type OpenLeg = { -readonly [Key in keyof LedgerEntry]: LedgerEntry[Key] };
+
+function counterAccount(type: OrderType, channel: string): [LedgerAccountCode, string] {
+  if (type === 'FEE') return ['FEE_INCOME', ''];
+  return type === 'ADJUSTMENT' ? ['ADJUSTMENTS', ''] : ['CHANNEL_RECEIVABLE', channel];
+}
+
+function addLeg(legs: OpenLeg[], leg: OpenLeg): void {
+  for (const known of legs) {
+    const same = known.ledgerAccount === leg.ledgerAccount && known.side === leg.side;
+    if (!same || known.subAccount !== leg.subAccount) continue;
+    known.amountMinor += leg.amountMinor;
+    return;
+  }
+  legs.push(leg);
 }
 
 /** What must hold of any journal entry before it may be posted. */

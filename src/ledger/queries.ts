@@ -1,5 +1,5 @@
 import type { BatchDay } from '../kernel/batchDay.js';
-import type { Session, Transaction } from '../db/session.js';
+import type { Binding, Session, Transaction } from '../db/session.js';
 import { fromInstant, oneOfIds, toBigInt } from '../db/values.js';
 import type { JournalEntry } from './journalEntry.js';
 
@@ -20,21 +20,30 @@ export async function insertJournal(
   await trx.insertMany(
     'journal_entry',
     ['id', 'biz_no', 'type', 'batch_day', 'ledger_entries', 'posted_at'],
-    entries.map((entry) => [entry.id, entry.bizNo, 'SETTLEMENT', entry.batchDay, entry.entries.length, postedAt]),
+    journalRows(entries, postedAt),
   );
   await trx.insertMany(
     'ledger_entry',
     ['journal_entry_id', 'line_no', 'ledger_account', 'sub_account', 'side', 'amount_minor', 'currency'],
-    entries.flatMap((entry) =>
-      entry.entries.map((leg, index) => [
-        entry.id,
-        index + 1,
-        leg.ledgerAccount,
-        leg.subAccount,
-        leg.side,
-        leg.amountMinor,
-        leg.currency,
-      ]),
-    ),
+    ledgerRows(entries),
   );
+}
+
+function* journalRows(
+  entries: readonly (JournalEntry & { id: bigint; batchDay: BatchDay })[],
+  postedAt: string,
+): Generator<Binding[]> {
+  for (const { id, bizNo, batchDay, entries: legs } of entries) {
+    yield [id, bizNo, 'SETTLEMENT', batchDay, legs.length, postedAt];
+  }
+}
+
+function* ledgerRows(entries: readonly (JournalEntry & { id: bigint })[]): Generator<Binding[]> {
+  for (const { id, entries: legs } of entries) {
+    let lineNo = 0;
+    for (const leg of legs) {
+      lineNo += 1;
+      yield [id, lineNo, leg.ledgerAccount, leg.subAccount, leg.side, leg.amountMinor, leg.currency];
+    }
+  }
 }

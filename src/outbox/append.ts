@@ -1,4 +1,4 @@
-import type { Transaction } from '../db/session.js';
+import type { Binding, Transaction } from '../db/session.js';
 import { fromInstant } from '../db/values.js';
 import { encodePayload, ledgerTopic, type SettlementMessage } from './message.js';
 
@@ -10,19 +10,12 @@ export async function appendOutbox(
   messages: readonly SettlementMessage[],
   now: string,
 ): Promise<void> {
-  const createdAt = fromInstant(trx.dialect, now);
-  await trx.insertMany(
-    'outbox',
-    columns,
-    messages.map((message) => [
-      ledgerTopic,
-      message.bizNo,
-      message.batchDay,
-      message.accountNo,
-      message.orderIds.length,
-      encodePayload(message),
-      'NEW',
-      createdAt,
-    ]),
-  );
+  await trx.insertMany('outbox', columns, outboxRows(messages, fromInstant(trx.dialect, now)));
+}
+
+function* outboxRows(messages: readonly SettlementMessage[], createdAt: string): Generator<Binding[]> {
+  for (const message of messages) {
+    const { bizNo, batchDay, accountNo, orderIds } = message;
+    yield [ledgerTopic, bizNo, batchDay, accountNo, orderIds.length, encodePayload(message), 'NEW', createdAt];
+  }
 }

@@ -24,8 +24,8 @@ export interface RelayPlan {
   onPosted: (orders: number) => void;
 }
 
-const windowSize = 4_000;
-const messagesMax = 2_000;
+/** Messages read at once. Their payloads are short; what they stand for is bounded by `ordersMax` a delivery. */
+const windowSize = 8_000;
 
 export interface RelayResult {
   sent: number;
@@ -75,7 +75,7 @@ function* batches(messages: readonly StoredMessage[], ordersMax: number): Genera
   let batch: StoredMessage[] = [];
   let orders = 0;
   for (const message of messages) {
-    if (batch.length > 0 && (batch.length === messagesMax || orders + message.orders > ordersMax)) {
+    if (batch.length > 0 && orders + message.orders > ordersMax) {
       yield batch;
       batch = [];
       orders = 0;

@@ -1,6 +1,6 @@
 import { formatMinor } from '../kernel/money.js';
 import type { Dialect, Row, Session } from '../db/session.js';
-import { exactSum, sumIn, toBigInt, toText } from '../db/values.js';
+import { exactSum, sumIn, toBigInt, toCount, toText } from '../db/values.js';
 
 /** How many differences of one kind are listed; a broken table would fill a screen for every row. */
 export const listedMax = 20;
@@ -36,54 +36,66 @@ function halves(dialect: Dialect, column: string): [upper: string, lower: string
 }
 
 /**
- * Nets whose message is posted beside the settlement side of the control account, grouped. Each side is grouped before
- * the two meet, so that what the server holds in between is as large as the groups and not as the books.
+ * Nets whose message is posted beside the settlement side of the control account, by account and currency. Each side is
+ * grouped before the two meet, so that what the server holds in between is as large as the accounts and not as the books.
  */
-function payable(dialect: Dialect, accountNo: 'with account' | 'currency only'): string {
+function payableByAccount(dialect: Dialect): string {
   const [netUpper, netLower] = halves(dialect, 'n.amount_minor');
   const [bookedUpper, bookedLower] = halves(dialect, signed);
-  const [ofNet, ofEntry] = accountNo === 'with account' ? ['n.account_no, ', 'e.sub_account, '] : ['', ''];
+  const sums = ['net_upper', 'net_lower', 'booked_upper', 'booked_lower'].map((name) => `sum(${name}) as ${name}`);
   return `
-  select ${ofNet} n.currency, ${netUpper} as net_upper, ${netLower} as net_lower, 0 as booked_upper, 0 as booked_lower
-    from net n join journal_entry j on j.biz_no = n.biz_no and j.type = 'SETTLEMENT'
-   group by ${ofNet} n.currency
-  union all
-  select ${ofEntry} e.currency, 0, 0, ${bookedUpper}, ${bookedLower}
-    from ledger_entry e join journal_entry j on j.id = e.journal_entry_id and j.type = 'SETTLEMENT'
-   where e.ledger_account = 'MERCHANT_PAYABLE' group by ${ofEntry} e.currency`;
+  select account_no, currency, ${sums.join(', ')} from (
+    select n.account_no, n.currency, ${netUpper} as net_upper, ${netLower} as net_lower, 0 as booked_upper, 0 as booked_lower
+      from net n join journal_entry j on j.biz_no = n.biz_no and j.type = 'SETTLEMENT'
+     group by n.account_no, n.currency
+    union all
+    select e.sub_account, e.currency, 0, 0, ${bookedUpper}, ${bookedLower}
+      from ledger_entry e join journal_entry j on j.id = e.journal_entry_id and j.type = 'SETTLEMENT'
+     where e.ledger_account = 'MERCHANT_PAYABLE' group by e.sub_account, e.currency) as side
+   group by account_no, currency`;
 }
 
-function sidesOf(dialect: Dialect): string {
-  const column = (name: string): string =>
-    dialect === 'sqlite'
-      ? `sum(${name}_upper) as ${name}_hi, sum(${name}_lower) as ${name}_lo`
-      : `0 as ${name}_hi, cast(sum(${name}_lower) as char) as ${name}_lo`;
-  return `${column('net')}, ${column('booked')}`;
+/** Condition on a row of `payableByAccount`: the two sides differ. */
+function sidesDiffer(dialect: Dialect): string {
+  const [upper, lower] = ['(net_upper - booked_upper)', '(net_lower - booked_lower)'];
+  return dialect === 'sqlite' ? `(${upper} + (${lower} >> 32) <> 0 or (${lower} & 4294967295) <> 0)` : `${lower} <> 0`;
 }
 
-/** Sum of all posted nets (expected) against the control account MERCHANT_PAYABLE (actual), over all days. */
-export async function controlAccount(session: Session): Promise<Sides[]> {
+/** The two parts of a sum as `sumIn` reads them, with or without summing once more. */
+function parts(dialect: Dialect, name: string, sum: 'sum' | ''): string {
+  return dialect === 'sqlite'
+    ? `${sum}(${name}_upper) as ${name}_hi, ${sum}(${name}_lower) as ${name}_lo`
+    : `0 as ${name}_hi, cast(${sum}(${name}_lower) as char) as ${name}_lo`;
+}
+
+export interface SubLedger {
+  /** Sum of all posted nets (expected) against the control account MERCHANT_PAYABLE (actual), over all days. */
+  control: Sides[];
+  /** Accounts whose part of the control account is not the sum of their posted nets; at most `listedMax`. */
+  differing: (Sides & { accountNo: string })[];
+}
+
+/** The sub-ledger against its control account, in total and account by account. */
+export async function subLedgerSides(session: Session): Promise<SubLedger> {
   const { dialect } = session;
-  const rows = await session.rows(
-    `select currency, ${sidesOf(dialect)} from (${payable(dialect, 'currency only')}) as side
-      group by currency order by currency`,
+  const differ = sidesDiffer(dialect);
+  const totals = await session.rows(
+    `select currency, ${parts(dialect, 'net', 'sum')}, ${parts(dialect, 'booked', 'sum')},
+            sum(case when ${differ} then 1 else 0 end) as differing
+       from (${payableByAccount(dialect)}) as account group by currency order by currency`,
   );
-  return rows.map(payableSides);
-}
-
-/** Accounts whose part of the control account is not the sum of their posted nets; at most `listedMax`. */
-export async function differingAccounts(session: Session): Promise<(Sides & { accountNo: string })[]> {
-  const { dialect } = session;
-  const upper = 'sum(net_upper) - sum(booked_upper)';
-  const lower = 'sum(net_lower) - sum(booked_lower)';
-  const differ =
-    dialect === 'sqlite' ? `(${upper} + ((${lower}) >> 32) <> 0 or ((${lower}) & 4294967295) <> 0)` : `${lower} <> 0`;
-  const rows = await session.rows(
-    `select account_no, currency, ${sidesOf(dialect)} from (${payable(dialect, 'with account')}) as side
-      group by account_no, currency having ${differ}
-      order by account_no, currency limit ${String(listedMax)}`,
-  );
-  return rows.map((row) => ({ accountNo: toText(row['account_no']), ...payableSides(row) }));
+  const anyDiffers = totals.some((row) => toCount(row['differing']) > 0);
+  const rows = anyDiffers
+    ? await session.rows(
+        `select account_no, currency, ${parts(dialect, 'net', '')}, ${parts(dialect, 'booked', '')}
+           from (${payableByAccount(dialect)}) as account
+          where ${differ} order by account_no, currency limit ${String(listedMax)}`,
+      )
+    : [];
+  return {
+    control: totals.map(payableSides),
+    differing: rows.map((row) => ({ accountNo: toText(row['account_no']), ...payableSides(row) })),
+  };
 }
 
 function payableSides(row: Row): Sides {

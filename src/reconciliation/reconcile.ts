@@ -12,15 +12,7 @@ import {
   type DayBooks,
   type DayOrders,
 } from './dayTotals.js';
-import {
-  amountsText,
-  controlAccount,
-  differingAccounts,
-  listedMax,
-  sidesAgree,
-  trialBalance,
-  unbalancedEntries,
-} from './ledgerProof.js';
+import { amountsText, listedMax, sidesAgree, subLedgerSides, trialBalance, unbalancedEntries } from './ledgerProof.js';
 import type { CurrencyTotal, Tally } from './tally.js';
 
 /** One thing that two independently kept records say differently. */
@@ -177,8 +169,7 @@ async function ordersLeft(session: Session, batch: BatchRow, orders: DayOrders):
 
 /** Posted nets of all days = the control account of the merchants, in total and account by account. */
 async function subLedger(session: Session): Promise<Check> {
-  const control = await controlAccount(session);
-  const accounts = await differingAccounts(session);
+  const { control, differing: accounts } = await subLedgerSides(session);
   return {
     name: 'sub-ledger',
     ok: control.every(sidesAgree) && accounts.length === 0,

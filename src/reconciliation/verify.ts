@@ -8,7 +8,7 @@ import { checkWindow } from './chunkChecks.js';
 import { chunkWindows } from './chunkRows.js';
 import { checkDay } from './dayChecks.js';
 import { everyDay, requireBatch } from './days.js';
-import { controlAccount, differingAccounts, listedMax, sidesAgree, trialBalance } from './ledgerProof.js';
+import { listedMax, sidesAgree, subLedgerSides, trialBalance } from './ledgerProof.js';
 
 export interface VerifyOptions {
   /** Only this day's rows; what belongs to no day (the ledger as a whole) is looked at all the same. */
@@ -102,14 +102,14 @@ async function checkStrays(session: Session, checklist: Checklist): Promise<void
 
 /** The ledger as a whole: its two sides, and its control account against the nets. */
 async function checkLedger(session: Session, checklist: Checklist): Promise<void> {
-  const control = await controlAccount(session);
+  const { control, differing } = await subLedgerSides(session);
   checklist.examine('sub-ledger', control.length);
   for (const { currency, expectedMinor, actualMinor } of control.filter((side) => !sidesAgree(side))) {
     const [nets, booked] = [formatMinor(expectedMinor, currency), formatMinor(actualMinor, currency)];
     const problem = `nets add up to ${nets}, MERCHANT_PAYABLE to ${booked}`;
     checklist.contradict('sub-ledger', 'ledger_entry', currency, problem);
   }
-  for (const { accountNo, currency, expectedMinor, actualMinor } of await differingAccounts(session)) {
+  for (const { accountNo, currency, expectedMinor, actualMinor } of differing) {
     const [nets, booked] = [formatMinor(expectedMinor, currency), formatMinor(actualMinor, currency)];
     const problem = `nets add up to ${nets}, its part of MERCHANT_PAYABLE to ${booked}`;
     checklist.contradict('sub-ledger', 'ledger_entry', `${accountNo} ${currency}`, problem);

@@ -11,7 +11,7 @@ export interface LaneTiming {
 const slowestKept = 5;
 
 /**
- * The bounded pool. Each lane works on one piece at a time; the reader waits while `aheadMax` pages are unfinished, so a
+ * The bounded pool. Each lane works on one piece at a time; the reader waits while more than `aheadMax` pages are unfinished, so a
  * slow writer slows the reader and memory stays flat. The first failure stops all lanes from taking more work.
  */
 export class Lanes {
@@ -51,9 +51,9 @@ export class Lanes {
     this.pages.add(page);
   }
 
-  /** Waits until another page may be added. Throws what a lane threw. */
+  /** Waits until another page may be read. Throws what a lane threw. */
   async room(): Promise<void> {
-    while (this.pages.size >= this.aheadMax) await Promise.race(this.pages);
+    while (this.pages.size > this.aheadMax) await Promise.race(this.pages);
     this.throwFailure();
   }
 

@@ -85,6 +85,7 @@ export function runDay(database: Database, overrides: Partial<RunDaysOptions> = 
       lanes: 3,
       elephantLanes: 2,
       pageSize: 50,
+      pagesAhead: 1,
       chunkSize: 10,
       leaseMs: 30_000,
       lookBackDays: 31,
