@@ -44,16 +44,22 @@ function asksForJson(argv: readonly string[]): boolean {
 }
 
 async function runCommand(load: Load<never>, flags: GlobalFlags, options: object): Promise<number> {
-  const [{ loadConfig }, { documentText, lineWriter }, { systemClock }, { default: pc }] = await Promise.all([
-    import('./config.js'),
-    import('./commands/context.js'),
-    import('./kernel/clock.js'),
-    import('picocolors'),
-  ]);
+  const [{ loadConfig }, { documentText, lineWriter, messageWriter }, { systemClock }, { default: pc }] =
+    await Promise.all([
+      import('./config.js'),
+      import('./commands/context.js'),
+      import('./kernel/clock.js'),
+      import('picocolors'),
+    ]);
   const output = flags.json === true ? 'json' : (flags.output ?? 'text');
   const write = lineWriter(process.stdout);
-  const message = lineWriter(process.stderr);
-  const { signal, dispose } = listenForSignals((text) => void message(text));
+  const say = messageWriter(lineWriter(process.stderr), {
+    quiet: flags.quiet ?? false,
+    format: flags.logFormat ?? 'text',
+    file: flags.logFile,
+    clock: systemClock,
+  });
+  const { signal, dispose } = listenForSignals(say);
   const context: CommandContext = {
     config: loadConfig({ file: flags.config, environment: process.env }),
     clock: systemClock,
@@ -67,9 +73,7 @@ async function runCommand(load: Load<never>, flags: GlobalFlags, options: object
     signal,
     print: write,
     document: (value) => write(documentText(value, output)),
-    say: (text) => {
-      if (flags.quiet !== true) void message(text);
-    },
+    say,
   };
   try {
     const command = (await load()) as Command<object>;

@@ -24,6 +24,8 @@ export interface GlobalFlags {
   output?: Output;
   quiet?: boolean;
   verbose?: boolean;
+  logFormat?: 'text' | 'json';
+  logFile?: string;
   color?: boolean;
   progress?: ProgressStyle;
   input?: boolean;
@@ -59,7 +61,9 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
     .option('--json', 'one JSON document on stdout')
     .addOption(new Option('-o, --output <style>', 'style of the answer').choices(['text', 'json', 'jsonl']))
     .option('-q, --quiet', 'no messages on stderr')
-    .option('-v, --verbose', 'more messages on stderr')
+    .option('-v, --verbose', 'a line of progress every second instead of every 30')
+    .addOption(new Option('--log-format <format>', 'form of messages').choices(['text', 'json']))
+    .option('--log-file <file>', 'append messages to this file too')
     .option('--color', 'colour even where stdout is no terminal')
     .option('--no-color', 'no colour')
     .addOption(new Option('--progress <style>', 'progress on stderr').choices(['auto', 'plain', 'none']))

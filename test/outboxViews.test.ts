@@ -1,7 +1,8 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { repeatable } from '../src/db/transaction.js';
 import { fromInstant } from '../src/db/values.js';
-import { outboxStatus, requeueMessages } from '../src/outbox/views.js';
+import { requeueMessages } from '../src/outbox/requeue.js';
+import { outboxStatus } from '../src/outbox/views.js';
 import { onEachDatabase } from './support/databases.js';
 import { settle } from './support/program.js';
 

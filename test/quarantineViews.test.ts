@@ -1,7 +1,8 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { repeatable } from '../src/db/transaction.js';
 import { fromInstant } from '../src/db/values.js';
-import { activeQuarantine, releaseAccount } from '../src/settlement/quarantineViews.js';
+import { activeQuarantine } from '../src/settlement/quarantineViews.js';
+import { releaseAccount } from '../src/settlement/releaseAccount.js';
 import { onEachDatabase } from './support/databases.js';
 import { settle } from './support/program.js';
 

@@ -37,18 +37,13 @@ import {
   batchOf,
   claimedTotals,
   closeBatch,
-  finishRun,
   insertBatch,
-  insertRun,
   moveBatch,
   raiseTopId,
   recountClosedBatch,
   replaceSourceTotals,
-  saveProgress,
-  storedWatermark,
-  type RunEnd,
-  type RunProgress,
-} from './queries.js';
+} from './batchQueries.js';
+import { finishRun, insertRun, saveProgress, storedWatermark, type RunEnd, type RunProgress } from './runQueries.js';
 import type { Run, RunRequest, Stage } from './run.js';
 
 export interface EffectsSettings {

@@ -29,6 +29,8 @@ export interface RunDocument {
     outbox: CurrencyTotal[];
     posted: CurrencyTotal[];
   };
+  /** What this run claimed itself; `totals` are those of the whole day. */
+  settledNow: CurrencyTotal[];
   accounts: { settled: number; quarantined: number; carriedForward: number };
   checks: RunCheck[];
   discrepancies: { open: number };
@@ -61,6 +63,7 @@ export function emptyDocument(run: Run, tally: Tally, dryRun: boolean): RunDocum
     error: null,
     watermark: { from: run.fromId.toString(), reached: tally.reachedId.toString(), top: run.topId.toString() },
     totals: { source: run.source, read: [], claimed: [], outbox: [], posted: [] },
+    settledNow: [],
     accounts: { settled: 0, quarantined: run.setAside.size, carriedForward: 0 },
     checks: [],
     discrepancies: { open: 0 },

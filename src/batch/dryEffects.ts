@@ -8,7 +8,8 @@ import type { SettlementPlan } from '../settlement/planSettlement.js';
 import { quarantinedAccounts } from '../settlement/quarantine.js';
 import { cutOffOf, type Calendar } from './calendar.js';
 import type { BatchEffects, ClosedRun, DayProof, Leftover, WithdrawnOrder } from './effects.js';
-import { batchOf, claimedTotals, netPositions, storedWatermark } from './queries.js';
+import { batchOf, claimedTotals, netPositions } from './batchQueries.js';
+import { storedWatermark } from './runQueries.js';
 import type { Run, RunRequest } from './run.js';
 import { totalsText } from './totals.js';
 

@@ -3,7 +3,7 @@ import type { Check, Reconciliation } from '../reconciliation/reconcile.js';
 import type { CurrencyTotal } from '../orders/order.js';
 import type { SettlementPlan } from '../settlement/planSettlement.js';
 import type { SetAside } from '../settlement/quarantine.js';
-import type { RunEnd, RunProgress } from './queries.js';
+import type { RunEnd, RunProgress } from './runQueries.js';
 import type { Run, RunRequest, Stage } from './run.js';
 
 /** Orders left in INIT, by account and currency. */

@@ -3,7 +3,7 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Database } from '../db/database.js';
 import type { Session, Transaction } from '../db/session.js';
-import { toBigInt, toTextOrNull } from '../db/values.js';
+import { nowMs, toBigInt, toTextOrNull } from '../db/values.js';
 import { Cancellation } from '../kernel/cancellation.js';
 import { SettleError } from '../kernel/errors.js';
 
@@ -25,13 +25,6 @@ export interface Owner {
   token: string;
   startedAt: string;
   command: string;
-}
-
-/** Milliseconds since 1970 by the database's clock, the only clock that decides about leases. */
-export function nowMsSql(session: Session): string {
-  return session.dialect === 'sqlite'
-    ? `cast((julianday('now') - 2440587.5) * 86400000 as integer)`
-    : `cast(unix_timestamp(now(3)) * 1000 as signed)`;
 }
 
 /**
@@ -69,7 +62,7 @@ async function take(trx: Transaction, owner: Owner, durationMs: number): Promise
     return take(trx, owner, durationMs);
   }
   if (held.owner !== null && held.expiresMs > held.nowMs && !isGone(held.owner)) throw lockedBy(held.owner, held);
-  const now = nowMsSql(trx);
+  const now = nowMs(trx.dialect);
   const taken = await trx.change(
     `update lease set fencing_no = fencing_no + 1, owner = ?, acquired_ms = ${now}, heartbeat_ms = ${now},
             expires_ms = ${now} + ?
@@ -91,7 +84,7 @@ interface LeaseRow {
 
 async function leaseRow(session: Session): Promise<LeaseRow | null> {
   const [row] = await session.rows(
-    `select fencing_no, owner, acquired_ms, heartbeat_ms, expires_ms, ${nowMsSql(session)} as now_ms
+    `select fencing_no, owner, acquired_ms, heartbeat_ms, expires_ms, ${nowMs(session.dialect)} as now_ms
        from lease where job = ?`,
     [job],
   );
@@ -136,7 +129,7 @@ export async function assertLeaseHeld(trx: Transaction, lease: Lease): Promise<v
 
 /** Renews the lease; throws LEASE_LOST when it is no longer ours. */
 export async function renewLease(trx: Transaction, lease: Lease, durationMs: number): Promise<void> {
-  const now = nowMsSql(trx);
+  const now = nowMs(trx.dialect);
   const renewed = await trx.change(
     `update lease set heartbeat_ms = ${now}, expires_ms = ${now} + ? where job = ? and fencing_no = ? and owner is not null`,
     [durationMs, job, lease.fencingNo],

@@ -3,7 +3,7 @@ import { addDays, type BatchDay } from '../kernel/batchDay.js';
 import { SettleError } from '../kernel/errors.js';
 import { ordersByDay, ordersOfDay } from '../orders/queries.js';
 import { releasedDays } from '../settlement/quarantine.js';
-import { batchesBefore, batchOf } from './queries.js';
+import { batchesBefore, batchOf } from './batchQueries.js';
 
 /**
  * The days to settle, in order: what is owed of the look-back before `target`, then `target` itself if anything of it is

@@ -123,6 +123,7 @@ async function conclude(
     exitCode: exitCodes[outcome],
     closed: closing.closed,
     totals: { ...proof.totals, source: run.source, read },
+    settledNow: own,
     accounts: {
       settled: closing.settledAccounts,
       quarantined: run.setAside.size,

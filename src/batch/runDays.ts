@@ -13,7 +13,7 @@ import { DryEffects } from './dryEffects.js';
 import type { BatchEffects } from './effects.js';
 import { acquireLease, releaseLease, type Lease } from './lease.js';
 import { planDays } from './planDays.js';
-import { abandonRuns, lastDocument } from './queries.js';
+import { abandonRuns, lastDocument } from './runQueries.js';
 import { runBatch } from './runBatch.js';
 import { wholeDay, type RunRequest } from './run.js';
 
@@ -157,7 +157,16 @@ async function alreadyClosed(database: Database, { target, dryRun }: RunDaysOpti
   const former = JSON.parse(stored.document, (key, value: unknown) =>
     key === 'netMinor' ? BigInt(value as string) : value,
   ) as RunDocument;
-  return { ...former, dryRun, outcome, exitCode: exitCodes[outcome], closed: true, alreadyClosed: true, late: [] };
+  return {
+    ...former,
+    dryRun,
+    outcome,
+    exitCode: exitCodes[outcome],
+    closed: true,
+    alreadyClosed: true,
+    late: [],
+    settledNow: [],
+  };
 }
 
 async function abandonDead(database: Database, lease: Lease, { clock, say }: RunDaysOptions): Promise<void> {

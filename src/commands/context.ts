@@ -4,6 +4,7 @@ import { Database, type OpenOptions } from '../db/database.js';
 import { migrateUp, requireSchema, schemaStatus } from '../db/schema.js';
 import { parseDatabaseUrl } from '../db/url.js';
 import type { Clock } from '../kernel/clock.js';
+import { SettleError } from '../kernel/errors.js';
 import { toJson } from '../kernel/json.js';
 
 export type Output = 'text' | 'json' | 'jsonl';
@@ -28,7 +29,7 @@ export interface CommandContext {
   print(text: string): Promise<void>;
   /** Prints the one JSON document of the command. */
   document(value: { schema: string } & Record<string, unknown>): Promise<void>;
-  /** A message for the person watching; silent with --quiet. */
+  /** A message for the person watching; silent with --quiet, but kept in the log file. */
   say(text: string): void;
 }
 
@@ -56,6 +57,36 @@ export function lineWriter(stream: NodeJS.WritableStream): (text: string) => Pro
         resolve();
       });
     });
+}
+
+/**
+ * Where messages go: to stderr unless quiet, and to the log file if there is one (mode 0600, appended). As JSON each is
+ * one object a line. Throws FILE_NOT_WRITABLE for a log file that cannot be opened, before anything has begun.
+ */
+export function messageWriter(
+  stderr: (text: string) => Promise<void>,
+  options: { quiet: boolean; format: 'text' | 'json'; file: string | undefined; clock: Clock },
+): (text: string) => void {
+  const log = options.file === undefined ? null : openLog(options.file);
+  return (text) => {
+    const line =
+      options.format === 'text'
+        ? text
+        : toJson({ time: options.clock.now().toISOString(), level: 'info', message: text });
+    if (!options.quiet) void stderr(line);
+    if (log !== null) appendFileSync(log, `${line}\n`);
+  };
+}
+
+function openLog(file: string): number {
+  try {
+    return openSync(file, 'a', 0o600);
+  } catch (error) {
+    throw new SettleError('FILE_NOT_WRITABLE', `The log file ${file} cannot be written: ${(error as Error).message}`, {
+      details: { file },
+      next: 'Name another file with --log-file.',
+    });
+  }
 }
 
 export function documentText(value: Record<string, unknown> & { schema: string }, output: Output): string {

@@ -1,6 +1,7 @@
 import { instantText } from '../kernel/clock.js';
 import { exitCodes, SettleError } from '../kernel/errors.js';
-import { freeLease, leaseView } from '../reports/lease.js';
+import { freeLease } from '../batch/freeLease.js';
+import { leaseView } from '../reports/lease.js';
 import { leaseText } from '../reports/statusText.js';
 import { printable } from '../reports/words.js';
 import { withDatabase, type Command } from './context.js';

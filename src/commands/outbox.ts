@@ -1,6 +1,7 @@
 import { instantText } from '../kernel/clock.js';
 import { exitCodes } from '../kernel/errors.js';
-import { outboxStatus, requeueMessages, type OutboxStatus } from '../outbox/views.js';
+import { requeueMessages } from '../outbox/requeue.js';
+import { outboxStatus, type OutboxStatus } from '../outbox/views.js';
 import { textTable } from '../reports/tables.js';
 import { countText, durationText, momentText, plural } from '../reports/words.js';
 import { withDatabase, type Command } from './context.js';

@@ -2,7 +2,8 @@ import { instantText } from '../kernel/clock.js';
 import { exitCodes } from '../kernel/errors.js';
 import { textTable } from '../reports/tables.js';
 import { countText, momentText, printable } from '../reports/words.js';
-import { activeQuarantine, releaseAccount } from '../settlement/quarantineViews.js';
+import { activeQuarantine } from '../settlement/quarantineViews.js';
+import { releaseAccount } from '../settlement/releaseAccount.js';
 import { requireBatchDay } from './arguments.js';
 import { withDatabase, type Command } from './context.js';
 

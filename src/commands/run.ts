@@ -1,6 +1,6 @@
 import { cutOffOf, dueDay } from '../batch/calendar.js';
 import type { RunDocument } from '../batch/document.js';
-import { lastRun, runById } from '../batch/queries.js';
+import { lastRun, runById } from '../batch/runQueries.js';
 import type { RunRequest } from '../batch/run.js';
 import { runDays, type RunDaysOptions } from '../batch/runDays.js';
 import { durationMs } from '../config.js';
@@ -123,19 +123,13 @@ export const rerun: Command<RerunOptions> = (context, options) =>
       progress: runProgress('none', process.stderr, context.say, context.clock),
     });
     if (options.dryRun === true) return finish(context, database, announced, options);
-    const already = await database.read((session) => claimedOrders(session, target));
-    const orders = announced.totals.claimed.reduce((sum, total) => sum + total.orders, 0) - already;
+    const orders = announced.settledNow.reduce((sum, total) => sum + total.orders, 0);
     context.say(
       `Rerun of ${target} from watermark ${options.fromWatermark}: ${String(orders)} orders are left to settle.`,
     );
     const document = await runDays(database, { ...asked, dryRun: false });
     return finish(context, database, document, options);
   });
-
-async function claimedOrders(session: Parameters<typeof lastRun>[0], day: BatchDay): Promise<number> {
-  const { claimedTotals } = await import('../batch/queries.js');
-  return (await claimedTotals(session, day)).reduce((sum, total) => sum + total.orders, 0);
-}
 
 type Base = Pick<RunDaysOptions, 'settings' | 'calendar' | 'clock' | 'progress' | 'signal' | 'say'>;
 
@@ -169,7 +163,14 @@ async function onDatabase(
     settings,
     calendar,
     clock: context.clock,
-    progress: runProgress(context.quiet ? 'none' : context.progress, process.stderr, context.say, context.clock),
+    progress: runProgress(
+      // Quiet means no bars; lines go on, since `say` keeps them for the log file.
+      context.quiet && context.progress === 'auto' ? 'plain' : context.progress,
+      process.stderr,
+      context.say,
+      context.clock,
+      context.verbose ? 1_000 : 30_000,
+    ),
     signal: AbortSignal.any([context.signal, deadline.signal]),
     say: context.say,
   };

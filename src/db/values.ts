@@ -47,6 +47,13 @@ export function fromInstant(dialect: Dialect, instant: string): string {
   return dialect === 'sqlite' ? instant : instant.replace('T', ' ').replace(/Z$/, '');
 }
 
+/** Milliseconds since 1970 by the database's clock, the only clock that decides about leases. */
+export function nowMs(dialect: Dialect): string {
+  return dialect === 'sqlite'
+    ? `cast(round((julianday('now') - 2440587.5) * 86400000) as integer)`
+    : 'cast(unix_timestamp(now(3)) * 1000 as signed)';
+}
+
 /**
  * Select expressions for the exact sum of a BIGINT column, named `${name}_hi` and `${name}_lo`. SQLite's own SUM()
  * stops with an error beyond 64 bits, so there the upper and lower 32 bits are summed apart; servers sum as DECIMAL.

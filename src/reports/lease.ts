@@ -1,7 +1,5 @@
-import type { Database } from '../db/database.js';
-import { audited, requireDecision, type Decision } from '../db/operatorAction.js';
 import type { Session } from '../db/session.js';
-import { toBigInt, toCount, toTextOrNull } from '../db/values.js';
+import { nowMs, toBigInt, toCount, toTextOrNull } from '../db/values.js';
 import { instantText } from '../kernel/clock.js';
 
 /** The process that took the lease, as it described itself. */
@@ -35,17 +33,10 @@ const nothing: LeaseView = {
   expired: false,
 };
 
-/** Milliseconds since 1970 by the database's clock. */
-export function databaseNowSql(session: Session): string {
-  return session.dialect === 'sqlite'
-    ? `cast(round((julianday('now') - 2440587.5) * 86400000) as integer)`
-    : 'cast(unix_timestamp(now(3)) * 1000 as signed)';
-}
-
 /** Who holds the batch lease, since when, and whether its heartbeat is still in time. */
 export async function leaseView(session: Session): Promise<LeaseView> {
   const [row] = await session.rows(
-    `select fencing_no, owner, acquired_ms, heartbeat_ms, expires_ms, ${databaseNowSql(session)} as now_ms
+    `select fencing_no, owner, acquired_ms, heartbeat_ms, expires_ms, ${nowMs(session.dialect)} as now_ms
        from lease where job = 'batch'`,
   );
   if (row === undefined) return nothing;
@@ -82,28 +73,4 @@ function holderIn(owner: string): LeaseHolder {
     // Written by hand or by another version: still better shown than hidden.
     return { host: owner, pid: '?', startedAt: null, command: null };
   }
-}
-
-/**
- * Frees the lease by hand and records who did it. The fencing number stays; the next run raises it, so a holder that
- * is alive after all finds itself fenced off at its next write. Returns the holder that lost it, or null if none held it.
- */
-export async function freeLease(database: Database, decision: Decision): Promise<LeaseView | null> {
-  requireDecision(decision);
-  return database.transact(
-    audited('LOCK_RELEASE', decision, async (trx) => {
-      const lease = await leaseView(trx);
-      if (!lease.held) return { subject: null, result: null };
-      const freed = await trx.change(
-        `update lease set owner = null, expires_ms = 0 where job = 'batch' and fencing_no = ? and owner is not null`,
-        [BigInt(lease.fencingNo)],
-      );
-      if (freed === 0) return { subject: null, result: null };
-      const holder = lease.holder;
-      return {
-        subject: `lease batch, fencing number ${lease.fencingNo}, held by process ${holder?.pid ?? '?'} on ${holder?.host ?? '?'}`,
-        result: lease,
-      };
-    }),
-  );
 }

@@ -15,15 +15,16 @@ const silent: RunProgressView = {
   end: () => undefined,
 };
 
-/** Bars on a terminal; elsewhere a plain line at stage borders and every 30 s; nothing with "none". */
+/** Bars on a terminal; elsewhere a plain line at stage borders and every `lineEveryMs`; nothing with "none". */
 export function runProgress(
   style: 'auto' | 'plain' | 'none',
   stream: NodeJS.WriteStream,
   say: (text: string) => void,
   clock: Clock,
+  lineEveryMs = 30_000,
 ): RunProgressView {
   if (style === 'none') return silent;
-  return style === 'auto' && stream.isTTY ? bars(stream) : lines(say, clock);
+  return style === 'auto' && stream.isTTY ? bars(stream) : lines(say, clock, lineEveryMs);
 }
 
 type Counter = 'read' | 'claimed' | 'posted';
@@ -80,9 +81,7 @@ function slowestLane(lanes: ReadonlyMap<number, { accountNo: string | null; sinc
   return `lane ${String(lane)}${accountNo === null ? '' : ` ${accountNo}`} ${((performance.now() - since) / 1_000).toFixed(1)} s`;
 }
 
-const lineEveryMs = 30_000;
-
-function lines(say: (text: string) => void, clock: Clock): RunProgressView {
+function lines(say: (text: string) => void, clock: Clock, lineEveryMs: number): RunProgressView {
   const done = { read: 0, claimed: 0, posted: 0 };
   let current: { name: string; total: number; since: number; before: number } | null = null;
   let last = performance.now();

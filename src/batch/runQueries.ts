@@ -1,0 +1,157 @@
+import type { Session, Transaction } from '../db/session.js';
+import { fromInstant, toBigInt, toCount, toText, toTextOrNull } from '../db/values.js';
+import type { BatchDay } from '../kernel/batchDay.js';
+import type { RunState } from '../kernel/states.js';
+import type { Run, RunKind, RunRequest, Stage } from './run.js';
+
+export interface RunRow {
+  id: bigint;
+  day: BatchDay;
+  kind: RunKind;
+  state: RunState;
+  reachedId: bigint;
+  exitCode: number | null;
+  document: string | null;
+}
+
+const runColumns = 'id, batch_day, kind, state, reached_id, exit_code, document';
+
+function toRun(row: Record<string, unknown>): RunRow {
+  return {
+    id: toBigInt(row['id']),
+    day: toText(row['batch_day']),
+    kind: toText(row['kind']) as RunKind,
+    state: toText(row['state']) as RunState,
+    reachedId: toBigInt(row['reached_id']),
+    exitCode: row['exit_code'] === null ? null : toCount(row['exit_code']),
+    document: toTextOrNull(row['document']),
+  };
+}
+
+export async function runById(session: Session, id: bigint): Promise<RunRow | null> {
+  const [row] = await session.rows(`select ${runColumns} from run where id = ?`, [id]);
+  return row === undefined ? null : toRun(row);
+}
+
+/** The last run of a day, or of all days. */
+export async function lastRun(session: Session, day?: BatchDay): Promise<RunRow | null> {
+  const [row] = await session.rows(
+    `select ${runColumns} from run ${day === undefined ? '' : 'where batch_day = ?'} order by id desc limit 1`,
+    day === undefined ? [] : [day],
+  );
+  return row === undefined ? null : toRun(row);
+}
+
+/** The last run of a day that left a result. */
+export async function lastDocument(session: Session, day: BatchDay): Promise<RunRow | null> {
+  const [row] = await session.rows(
+    `select ${runColumns} from run where batch_day = ? and document is not null order by id desc limit 1`,
+    [day],
+  );
+  return row === undefined ? null : toRun(row);
+}
+
+/** How far runs over the whole day have come: everything at or below is claimed or set aside. */
+export async function storedWatermark(session: Session, day: BatchDay): Promise<bigint> {
+  const [row] = await session.rows(
+    `select max(reached_id) as reached from run where batch_day = ? and kind in ('RUN', 'RESUME')`,
+    [day],
+  );
+  return toBigInt(row?.['reached'] ?? 0);
+}
+
+export async function insertRun(
+  trx: Transaction,
+  run: {
+    day: BatchDay;
+    request: RunRequest;
+    fencingNo: bigint;
+    owner: string;
+    fromId: bigint;
+    topId: bigint;
+    orders: number;
+  },
+  now: string,
+): Promise<bigint> {
+  const moment = fromInstant(trx.dialect, now);
+  return trx.insert(
+    `insert into run (batch_day, kind, state, fencing_no, owner, reason, from_id, reached_id, top_id, stage,
+                      orders_total, started_at, heartbeat_at)
+     values (?, ?, 'RUNNING', ?, ?, ?, ?, ?, ?, 'FREEZE', ?, ?, ?)`,
+    [
+      run.day,
+      run.request.kind,
+      run.fencingNo,
+      run.owner,
+      run.request.reason,
+      run.fromId,
+      run.fromId,
+      run.topId,
+      run.orders,
+      moment,
+      moment,
+    ],
+  );
+}
+
+/** Runs that still say RUNNING although their lease is ours now: their processes are dead. */
+export async function abandonRuns(trx: Transaction, fencingNo: bigint, now: string): Promise<number> {
+  return trx.change(`update run set state = 'ABANDONED', finished_at = ? where state = 'RUNNING' and fencing_no < ?`, [
+    fromInstant(trx.dialect, now),
+    fencingNo,
+  ]);
+}
+
+export interface RunProgress {
+  stage: Stage;
+  reachedId: bigint;
+  read: number;
+  claimed: number;
+  posted: number;
+}
+
+export async function saveProgress(trx: Transaction, run: Run, progress: RunProgress, now: string): Promise<void> {
+  await trx.change(
+    `update run set stage = ?, reached_id = ?, orders_read = ?, orders_claimed = ?, orders_posted = ?, heartbeat_at = ?
+      where id = ? and state = 'RUNNING' and reached_id <= ?`,
+    [
+      progress.stage,
+      progress.reachedId,
+      progress.read,
+      progress.claimed,
+      progress.posted,
+      fromInstant(trx.dialect, now),
+      run.id,
+      progress.reachedId,
+    ],
+  );
+}
+
+export interface RunEnd {
+  state: RunState;
+  exitCode: number;
+  cancellation: { code: string; detail: string; stage: string | null } | null;
+  errorCode: string | null;
+  document: string | null;
+}
+
+export async function finishRun(trx: Transaction, runId: bigint, end: RunEnd, now: string): Promise<number> {
+  return trx.change(
+    `update run set state = ?, exit_code = ?, cancel_code = ?, cancel_detail = ?, cancel_stage = ?, error_code = ?,
+                    document = ?, finished_at = ?, stage = case when ? = 'OK' or ? = 'PARTIAL' then 'DONE' else stage end
+      where id = ? and state = 'RUNNING'`,
+    [
+      end.state,
+      end.exitCode,
+      end.cancellation?.code ?? null,
+      end.cancellation?.detail ?? null,
+      end.cancellation?.stage ?? null,
+      end.errorCode,
+      end.document,
+      fromInstant(trx.dialect, now),
+      end.state,
+      end.state,
+      runId,
+    ],
+  );
+}
