@@ -4,7 +4,7 @@ import { instantText } from '../kernel/clock.js';
 import { settlementEntry } from '../ledger/journalEntry.js';
 import { Totals, type CurrencyTotal } from '../orders/order.js';
 import { initOrders, signedTotals, sourceTotals, topOrderId } from '../orders/queries.js';
-import type { SettlementPlan } from '../settlement/planSettlement.js';
+import { messagesOf, type SettlementPlan } from '../settlement/planSettlement.js';
 import { quarantinedAccounts } from '../settlement/quarantine.js';
 import { cutOffOf, type Calendar } from './calendar.js';
 import type { BatchEffects, ClosedRun, DayProof, Leftover, WithdrawnOrder } from './effects.js';
@@ -57,7 +57,7 @@ export class DryEffects implements BatchEffects {
   }
 
   settle(_run: Run, plan: SettlementPlan): Promise<void> {
-    for (const message of plan.messages) {
+    for (const message of messagesOf(plan)) {
       const { accountNo, currency, orderIds, netMinor } = message;
       for (const leg of settlementEntry(message).entries) {
         const side = leg.side === 'DEBIT' ? this.debits : this.credits;

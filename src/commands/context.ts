@@ -1,3 +1,4 @@
+import { appendFileSync, openSync } from 'node:fs';
 import type pc from 'picocolors';
 import type { Config } from '../config.js';
 import { Database, type OpenOptions } from '../db/database.js';

@@ -7,13 +7,13 @@ const columns = ['topic', 'biz_no', 'batch_day', 'account_no', 'orders', 'payloa
 /** Adds messages to the outbox inside the transaction that makes them true: both are committed or neither is. */
 export async function appendOutbox(
   trx: Transaction,
-  messages: readonly SettlementMessage[],
+  messages: Iterable<SettlementMessage>,
   now: string,
 ): Promise<void> {
   await trx.insertMany('outbox', columns, outboxRows(messages, fromInstant(trx.dialect, now)));
 }
 
-function* outboxRows(messages: readonly SettlementMessage[], createdAt: string): Generator<Binding[]> {
+function* outboxRows(messages: Iterable<SettlementMessage>, createdAt: string): Generator<Binding[]> {
   for (const message of messages) {
     const { bizNo, batchDay, accountNo, orderIds } = message;
     yield [ledgerTopic, bizNo, batchDay, accountNo, orderIds.length, encodePayload(message), 'NEW', createdAt];

@@ -12,11 +12,10 @@ export interface SettlementPlan {
   readonly lane: number;
   /** Ascending. */
   readonly orderIds: readonly bigint[];
-  readonly nets: readonly (Net & { readonly bizNo: string })[];
-  readonly messages: readonly SettlementMessage[];
+  readonly nets: readonly Net[];
 }
 
-/** Pure: the nets of a chunk's orders, each with its business number and its one message. */
+/** Pure: the nets of a chunk's orders. Each has a business number by its place, and one message: see `messagesOf`. */
 export function planSettlement(
   chunk: { runId: bigint; chunkNo: number; batchDay: BatchDay; lane: number },
   orders: readonly Order[],
@@ -29,12 +28,16 @@ export function planSettlement(
       `Order ${String(orderIds[at])} is in its chunk twice, or out of order.`,
     );
   }
-  const nets = netOrders(orders).map((net, index) => ({
-    ...net,
-    bizNo: bizNoOf(chunk.runId, chunk.chunkNo, index + 1),
-  }));
-  const messages = nets.map((net) => settlementMessage(net.bizNo, chunk.batchDay, net));
-  return { ...chunk, orderIds, nets, messages };
+  return { ...chunk, orderIds, nets: netOrders(orders) };
+}
+
+/** The outbox messages of a plan, one a net, made as they are taken. */
+export function* messagesOf(plan: SettlementPlan): Generator<SettlementMessage> {
+  let netNo = 0;
+  for (const net of plan.nets) {
+    netNo += 1;
+    yield settlementMessage(bizNoOf(plan.runId, plan.chunkNo, netNo), plan.batchDay, net);
+  }
 }
 
 /** The business number of a net, its message and its journal entry: made once, never reused. */

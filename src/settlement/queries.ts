@@ -1,6 +1,6 @@
-import type { Session, Transaction } from '../db/session.js';
+import type { Binding, Session, Transaction } from '../db/session.js';
 import { fromInstant, toCount } from '../db/values.js';
-import type { SettlementPlan } from './planSettlement.js';
+import { bizNoOf, type SettlementPlan } from './planSettlement.js';
 
 /** The commit mark: when the answer to COMMIT is lost, this row says whether the transaction took effect. */
 export async function markChunk(trx: Transaction, plan: SettlementPlan, now: string): Promise<void> {
@@ -28,19 +28,15 @@ export async function chunkOrders(session: Session, runId: bigint, chunkNo: numb
   return row === undefined ? undefined : toCount(row['orders']);
 }
 
-export async function insertNets(trx: Transaction, { runId, chunkNo, nets }: SettlementPlan): Promise<void> {
-  await trx.insertMany(
-    'net',
-    ['run_id', 'chunk_no', 'net_no', 'account_no', 'currency', 'orders', 'amount_minor', 'biz_no'],
-    nets.map((net, index) => [
-      runId,
-      chunkNo,
-      index + 1,
-      net.accountNo,
-      net.currency,
-      net.orderIds.length,
-      net.amountMinor,
-      net.bizNo,
-    ]),
-  );
+export async function insertNets(trx: Transaction, plan: SettlementPlan): Promise<void> {
+  const columns = ['run_id', 'chunk_no', 'net_no', 'account_no', 'currency', 'orders', 'amount_minor', 'biz_no'];
+  await trx.insertMany('net', columns, netRows(plan));
+}
+
+function* netRows({ runId, chunkNo, nets }: SettlementPlan): Generator<Binding[]> {
+  let netNo = 0;
+  for (const { accountNo, currency, orderIds, amountMinor } of nets) {
+    netNo += 1;
+    yield [runId, chunkNo, netNo, accountNo, currency, orderIds.length, amountMinor, bizNoOf(runId, chunkNo, netNo)];
+  }
 }

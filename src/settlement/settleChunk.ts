@@ -2,7 +2,7 @@ import type { Database } from '../db/database.js';
 import type { Transaction } from '../db/session.js';
 import { claimOrders } from '../orders/queries.js';
 import { appendOutbox } from '../outbox/append.js';
-import type { SettlementPlan } from './planSettlement.js';
+import { messagesOf, type SettlementPlan } from './planSettlement.js';
 import { chunkOrders, insertNets, markChunk } from './queries.js';
 
 /** Somebody moved an order of the chunk since its page was read: nothing was written; read again and plan again. */
@@ -27,7 +27,7 @@ export async function settleChunk(
       const claimed = await claimOrders(trx, plan.orderIds, plan);
       if (claimed !== plan.orderIds.length) throw new OrdersMoved();
       await insertNets(trx, plan);
-      await appendOutbox(trx, plan.messages, now());
+      await appendOutbox(trx, messagesOf(plan), now());
       await fence(trx);
       return claimed;
     },
