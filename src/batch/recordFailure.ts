@@ -1,0 +1,74 @@
+import { Cancellation, cancellationIn } from '../kernel/cancellation.js';
+import { errorCatalogue, SettleError } from '../kernel/errors.js';
+import { toJson } from '../kernel/json.js';
+import type { BatchDeps } from './deps.js';
+import { cancellationPart, emptyDocument, type Outcome, type RunDocument } from './document.js';
+import type { Run } from './run.js';
+import type { Stages } from './stages.js';
+import type { Tally } from './tally.js';
+
+/** Records why the run ended early: the one boundary at which a cancellation or an error becomes a row. */
+export async function recordFailure(
+  deps: BatchDeps,
+  run: Run,
+  tally: Tally,
+  stages: Stages,
+  error: unknown,
+): Promise<RunDocument> {
+  const stage = stages.current;
+  const { cancellation, outcome, exitCode, code, message } = classify(error, stage);
+  const document: RunDocument = {
+    ...emptyDocument(run, tally, deps.effects.dryRun),
+    outcome,
+    exitCode,
+    cancellation: cancellation === null ? null : cancellationPart(cancellation),
+    error: code === null ? null : { code, message },
+    stageTimes: stages.times,
+    durationMs: stages.durationMs,
+  };
+  try {
+    document.totals.claimed = await deps.effects.claimed(run, false);
+    await stages.beat();
+    await deps.effects.finish(run, {
+      state: outcome,
+      exitCode,
+      cancellation: document.cancellation,
+      errorCode: code,
+      document: toJson(document),
+    });
+  } catch (recording) {
+    // The lease or the database is gone: the next run finds this one dead and says so. The first error is the one to tell.
+    deps.onUnrecorded(recording);
+  }
+  if (cancellation?.code === 'INTERNAL_ERROR') throw error;
+  return document;
+}
+
+interface Failure {
+  cancellation: Cancellation | null;
+  outcome: Outcome;
+  exitCode: number;
+  code: string | null;
+  message: string;
+}
+
+function classify(error: unknown, stage: string): Failure {
+  const message = error instanceof Error ? error.message : String(error);
+  const cancelled = (cancellation: Cancellation, code: string | null): Failure => ({
+    cancellation,
+    outcome: 'INTERRUPTED',
+    exitCode: cancellation.exitCode,
+    code,
+    message,
+  });
+  const given = cancellationIn(error);
+  if (given !== null) return cancelled(given.at(stage), null);
+  if (!(error instanceof SettleError)) {
+    return cancelled(new Cancellation('INTERNAL_ERROR', message, stage, error), 'INTERNAL');
+  }
+  if (errorCatalogue[error.code] === 'INTEGRITY') {
+    return { cancellation: null, outcome: 'INTEGRITY', exitCode: error.exitCode, code: error.code, message };
+  }
+  const code = errorCatalogue[error.code] === 'TEMPFAIL' ? 'DATABASE_LOST' : 'INTERNAL_ERROR';
+  return cancelled(new Cancellation(code, message, stage, error), error.code);
+}
