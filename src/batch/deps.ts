@@ -6,7 +6,9 @@ import type { BatchEffects } from './effects.js';
 export interface Progress {
   stage(name: string, total: number): void;
   advance(what: 'read' | 'claimed' | 'posted', orders: number): void;
+  /** A lane begins a piece of work: of one account, or (null) of several. */
   lane(lane: number, accountNo: string | null): void;
+  laneDone(lane: number): void;
   end(): void;
 }
 

@@ -116,6 +116,7 @@ async function workChunk(
   const accountNo = orders.every((order) => order.accountNo === first) ? first : null;
   deps.progress.lane(lane, accountNo);
   await settleOrIsolate(deps, run, tally, lane, orders);
+  deps.progress.laneDone(lane);
   return { lane, orders: orders.length, durationMs: Math.round(performance.now() - started), accountNo };
 }
 

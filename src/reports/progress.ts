@@ -5,6 +5,7 @@ export interface RunProgressView {
   stage(name: string, total: number): void;
   advance(what: 'read' | 'claimed' | 'posted', orders: number): void;
   lane(lane: number, accountNo: string | null): void;
+  laneDone(lane: number): void;
   end(): void;
 }
 
@@ -12,6 +13,7 @@ const silent: RunProgressView = {
   stage: () => undefined,
   advance: () => undefined,
   lane: () => undefined,
+  laneDone: () => undefined,
   end: () => undefined,
 };
 
@@ -42,7 +44,8 @@ function bars(stream: NodeJS.WriteStream): RunProgressView {
         etaBuffer: 50,
         fps: 8,
         gracefulExit: false,
-        format: '{what} {bar} {percentage}%  {value}/{total}  {rate}/s  ETA {eta_formatted}  {slowest}',
+        barsize: 18, // with all else on its line it fits 80 columns
+        format: '{what} {bar} {percentage}%  {value}/{total}  {rate}/s  ETA {eta_formatted} {slowest}',
       },
       Presets.shades_classic,
     );
@@ -50,20 +53,24 @@ function bars(stream: NodeJS.WriteStream): RunProgressView {
       (multi as MultiBar).create(total, 0, { what: what.padEnd(7), rate: '0', slowest: '' });
     shown = { read: bar('read'), claimed: bar('claimed'), posted: bar('posted') };
   };
-  const started = performance.now();
+  const since = { read: performance.now(), claimed: performance.now(), posted: performance.now() };
   return {
-    stage: (_name, total) => {
+    stage: (name, total) => {
+      if (name === 'POSTING') since.posted = performance.now();
       if (total > 0 && shown === null) create(total);
     },
     advance: (what, orders) => {
       const bar = shown?.[what];
       if (bar === undefined) return;
       const done = (bar as unknown as { value: number }).value + orders;
-      const rate = Math.round((done * 1_000) / Math.max(1, performance.now() - started));
+      const rate = Math.round((done * 1_000) / Math.max(1, performance.now() - since[what]));
       bar.increment(orders, { rate: String(rate), slowest: what === 'claimed' ? slowestLane(lanes) : '' });
     },
     lane: (lane, accountNo) => {
       lanes.set(lane, { accountNo, since: performance.now() });
+    },
+    laneDone: (lane) => {
+      lanes.delete(lane);
     },
     end: () => {
       multi?.stop();
@@ -78,7 +85,7 @@ function slowestLane(lanes: ReadonlyMap<number, { accountNo: string | null; sinc
   const [first] = [...lanes].sort(([, a], [, b]) => a.since - b.since);
   if (first === undefined) return '';
   const [lane, { accountNo, since }] = first;
-  return `lane ${String(lane)}${accountNo === null ? '' : ` ${accountNo}`} ${((performance.now() - since) / 1_000).toFixed(1)} s`;
+  return `lane ${String(lane)}${accountNo === null ? '' : ` ${accountNo.slice(0, 12)}`} ${((performance.now() - since) / 1_000).toFixed(1)} s`;
 }
 
 function lines(say: (text: string) => void, clock: Clock, lineEveryMs: number): RunProgressView {
@@ -117,6 +124,7 @@ function lines(say: (text: string) => void, clock: Clock, lineEveryMs: number): 
       );
     },
     lane: () => undefined,
+    laneDone: () => undefined,
     end: () => {
       ended();
       current = null;

@@ -70,6 +70,7 @@ export const quiet: Progress = {
   stage: () => undefined,
   advance: () => undefined,
   lane: () => undefined,
+  laneDone: () => undefined,
   end: () => undefined,
 };
 
