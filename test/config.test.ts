@@ -38,14 +38,14 @@ const problem = (options: Parameters<typeof load>[0]): SettleError => {
 
 describe('precedence', () => {
   test('a flag wins over the environment, the environment over the file, the file over the default', () => {
-    const yaml = 'batch: { lanes: 2 }';
-    const environment = { SETTLE_BATCH_LANES: '3' };
-    const flags = { batch: { lanes: 5 } };
-    expect(load({}).batch.lanes).toBe(4);
-    expect(load({ yaml }).batch.lanes).toBe(2);
-    expect(load({ yaml, environment }).batch.lanes).toBe(3);
-    expect(load({ yaml, environment, flags }).batch.lanes).toBe(5);
-    expect(load({ environment, flags }).batch.lanes).toBe(5);
+    const yaml = 'batch: { lookBackDays: 2 }';
+    const environment = { SETTLE_BATCH_LOOK_BACK_DAYS: '3' };
+    const flags = { batch: { lookBackDays: 5 } };
+    expect(load({}).batch.lookBackDays).toBe(31);
+    expect(load({ yaml }).batch.lookBackDays).toBe(2);
+    expect(load({ yaml, environment }).batch.lookBackDays).toBe(3);
+    expect(load({ yaml, environment, flags }).batch.lookBackDays).toBe(5);
+    expect(load({ environment, flags }).batch.lookBackDays).toBe(5);
   });
 
   test('is decided setting by setting: what one place leaves out is taken from the next', () => {
@@ -63,7 +63,8 @@ describe('precedence', () => {
       database: { url: 'sqlite:settle.db', statementTimeout: 300_000, connectTimeout: 10_000 },
       calendar: { timeZone: 'UTC', cutOff: '00:00' },
       accounts: { autoRegister: true },
-      batch: expect.objectContaining({ lanes: 4, leaseDuration: 30_000 }),
+      // Lanes and chunk size are left to the database's kind.
+      batch: { pageSize: 80_000, lookBackDays: 31, leaseDuration: 30_000, messageAttempts: 3 },
       report: {},
     });
   });

@@ -39,8 +39,7 @@ export interface RunDaysOptions {
  * days are listed in it. A day that does not close stops the ones after it.
  */
 export async function runDays(database: Database, options: RunDaysOptions): Promise<RunDocument> {
-  const { target, request } = options;
-  const days = request === null ? await planDays(database, target, options.settings.lookBackDays) : [target];
+  const days = await daysOwed(database, options);
   if (days.length === 0) return alreadyClosed(database, options);
   if (options.dryRun) {
     return inOrder(database, days, options, (day, own) =>
@@ -71,10 +70,17 @@ export async function runDays(database: Database, options: RunDaysOptions): Prom
   });
   try {
     await abandonDead(database, lease, options);
-    return await inOrder(database, days, options, (day, own) => runBatch(deps, day, own));
+    // Asked again under the lease: another run may have closed the day just before this one took it.
+    const owed = await daysOwed(database, options);
+    if (owed.length === 0) return await alreadyClosed(database, options);
+    return await inOrder(database, owed, options, (day, own) => runBatch(deps, day, own));
   } finally {
     await giveBack(database, lease, options.say);
   }
+}
+
+async function daysOwed(database: Database, { target, request, settings }: RunDaysOptions): Promise<BatchDay[]> {
+  return request === null ? planDays(database, target, settings.lookBackDays) : [target];
 }
 
 function depsFor(

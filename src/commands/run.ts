@@ -194,10 +194,10 @@ async function finish(
 ): Promise<number> {
   if (context.output === 'text') await context.print(runText(document, context.colors));
   else await context.document({ ...document });
-  if (options.reportDir !== undefined && !document.dryRun) {
+  const dir = options.reportDir ?? context.config.report.dir;
+  if (dir !== undefined && !document.dryRun) {
     const { writeReports } = await import('../reports/writeReports.js');
-    for (const file of await writeReports(database, document.batchDay, options.reportDir))
-      context.say(`Report: ${file}`);
+    for (const file of await writeReports(database, document.batchDay, dir)) context.say(`Report: ${file}`);
   }
   return document.exitCode;
 }

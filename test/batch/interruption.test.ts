@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { acquireLease } from '../../src/batch/lease.js';
 import { repeatable } from '../../src/db/transaction.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
 import { day, everyRow, givenVariedDay, moneyDump, runDay } from '../support/day.js';
@@ -93,13 +94,24 @@ describe.each(databaseKinds)('after an interruption [%s]', (kind) => {
     expect(JSON.parse(ended.stdout)).toMatchObject({ cancellation: { code: 'DEADLINE' }, closed: false });
   });
 
-  test('of two runs started together one works and the other exits 11, having touched nothing', async () => {
-    const ended = await Promise.all([0, 1, 2].map(() => settle(['run', ...slowly], { url: current.url })));
-    const codes = ended.map(({ code }) => code).sort();
-    expect(codes).toEqual([11, 11, 3]);
-    expect(ended.find(({ code }) => code === 11)?.stderr).toMatch(
-      /BATCH_LOCKED: settle run on .* \(process \d+\) holds the lease/,
+  test('a run that starts while another holds the lease names the holder, exits 11 and has touched nothing', async () => {
+    const startedAt = '2026-11-30T01:00:00.000Z';
+    await acquireLease(current.database, { durationMs: 600_000, command: 'settle run', startedAt });
+    const before = await everyRow(current.database);
+    const ended = await settle(['run', ...slowly], { url: current.url });
+    expect(ended.code).toBe(11);
+    expect(ended.stderr).toMatch(
+      new RegExp(
+        `BATCH_LOCKED: settle run on .* \\(process ${String(process.pid)}\\) holds the lease since ${startedAt}`,
+      ),
     );
+    expect(await everyRow(current.database)).toBe(before);
+  });
+
+  test('of runs started together one does the work; the others are locked out, or come to a closed day', async () => {
+    const ended = await Promise.all([0, 1, 2].map(() => settle(['run', ...slowly], { url: current.url })));
+    const worked = ended.filter(({ code, stdout }) => code !== 11 && !stdout.includes('already closed'));
+    expect(worked.map(({ code }) => code)).toEqual([3]);
     expect(await column('select count(*) from run')).toEqual(['1']);
     expect(await moneyDump(current.database)).toEqual(undisturbed);
   });
