@@ -5,7 +5,7 @@ import { CsvReader } from '../src/orders/csvRecords.js';
 import { CsvStructure } from '../src/orders/csvStructure.js';
 import type { FileRefusal } from '../src/orders/importProblems.js';
 import { NdjsonReader } from '../src/orders/ndjsonRecords.js';
-import type { FileRecord, RecordReader } from '../src/orders/orderFile.js';
+import type { FileRecord, RecordReader } from '../src/orders/fileRecord.js';
 
 const columns = { required: ['a', 'b'], optional: ['c'] };
 

@@ -3,7 +3,7 @@ import { parse, type Options, type Parser } from 'csv-parse';
 import { parse as parseAll } from 'csv-parse/sync';
 import { CsvStructure, recordBytesMax } from './csvStructure.js';
 import { FileRefusal, shown } from './importProblems.js';
-import type { ColumnNames, FileRecord, RecordReader } from './orderFile.js';
+import type { ColumnNames, FileRecord, RecordReader } from './fileRecord.js';
 
 // Three kinds of line end, since a file is refused or read but never has two rows run into one.
 const dialect: Options = { record_delimiter: ['\r\n', '\n', '\r'], relax_column_count: true, skip_empty_lines: true };

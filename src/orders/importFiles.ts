@@ -7,7 +7,8 @@ import { SettleError } from '../kernel/errors.js';
 import { FileRefusal, printable, type FileRefusalCode, type RejectedRow, type RowFault } from './importProblems.js';
 import { ImportSource, requireReadable } from './importSource.js';
 import { ImportTally, type UnitOutcome } from './importTally.js';
-import { proveFile, readRecords, type ColumnNames } from './orderFile.js';
+import type { ColumnNames } from './fileRecord.js';
+import { proveFile, readRecords } from './orderFile.js';
 
 /** A row with the physical line on which it starts. */
 export interface PlacedRow<Row> {
