@@ -29,9 +29,9 @@ export async function runBatch(deps: BatchDeps, day: BatchDay, request: RunReque
       progress.advance('posted', orders);
     });
     await stages.enter('RECONCILING');
-    const proof = await effects.reconcile(run);
+    const proven = await prove(deps, run, tally, leftover);
     await stages.end();
-    return await conclude(deps, run, tally, stages, { leftover, unsent, proof });
+    return await conclude(deps, run, tally, stages, { ...proven, unsent });
   } catch (error) {
     await stages.end();
     return recordFailure(deps, run, tally, stages, error);
@@ -99,6 +99,23 @@ interface Findings {
   proof: DayProof;
 }
 
+/**
+ * Reconciles the day. Orders of accounts that are set aside may be cancelled at any moment: when what was frozen is no
+ * longer what the tables hold, it is frozen and proven once more, so that only a difference that stays counts.
+ */
+async function prove(
+  { effects }: BatchDeps,
+  run: Run,
+  tally: Tally,
+  leftover: readonly Leftover[],
+): Promise<{ leftover: readonly Leftover[]; proof: DayProof }> {
+  const proof = await effects.reconcile(run);
+  const moved = !compareRead(run, readTotals(run, tally, leftover)).ok && owed(run, leftover).length === 0;
+  if (proof.outcome !== 'CONTRADICTION' && !moved) return { leftover, proof };
+  await effects.refreeze(run);
+  return { leftover: await effects.leftover(run), proof: await effects.reconcile(run) };
+}
+
 /** Closes the day if nothing is left and every check holds, and says what the tables say. */
 async function conclude(
   deps: BatchDeps,
@@ -114,7 +131,7 @@ async function conclude(
   const readCheck = compareRead(run, read);
   const checks = left ? proof.checks : [readCheck, ...proof.checks];
   const contradicted = proof.outcome === 'CONTRADICTION' || (!left && !readCheck.ok);
-  const closing = await effects.close(run, !left && !contradicted, leftover);
+  const closing = await effects.close(run, !left && !contradicted, leftover, proof.orders);
   const outcome = contradicted ? 'INTEGRITY' : left || run.setAside.size > 0 ? 'PARTIAL' : 'OK';
   const own = await effects.claimed(run, true);
   const document: RunDocument = {
