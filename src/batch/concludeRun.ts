@@ -16,6 +16,23 @@ export interface Findings {
   proof: DayProof;
 }
 
+/**
+ * Reconciles the day. Orders of accounts that are set aside may be cancelled at any moment: when what was frozen is no
+ * longer what the tables hold, it is frozen and proven once more, so that only a difference that stays counts.
+ */
+export async function proveDay(
+  { effects }: BatchDeps,
+  run: Run,
+  tally: Tally,
+  leftover: readonly Leftover[],
+): Promise<{ leftover: readonly Leftover[]; proof: DayProof }> {
+  const proof = await effects.reconcile(run);
+  const moved = !compareRead(run, readTotals(run, tally, leftover)).ok && owed(run, leftover).length === 0;
+  if (proof.outcome !== 'CONTRADICTION' && !moved) return { leftover, proof };
+  await effects.refreeze(run);
+  return { leftover: await effects.leftover(run), proof: await effects.reconcile(run) };
+}
+
 /** Closes the day if nothing is left and every check holds, and says what the tables say. */
 export async function concludeRun(
   deps: BatchDeps,
@@ -31,7 +48,7 @@ export async function concludeRun(
   const readCheck = compareRead(run, read);
   const checks = left ? proof.checks : [readCheck, ...proof.checks];
   const contradicted = proof.outcome === 'CONTRADICTION' || (!left && !readCheck.ok);
-  const closing = await effects.close(run, !left && !contradicted, leftover);
+  const closing = await effects.close(run, !left && !contradicted, leftover, proof.orders);
   const outcome = contradicted ? 'INTEGRITY' : left || run.setAside.size > 0 ? 'PARTIAL' : 'OK';
   const own = await effects.claimed(run, true);
   const document: RunDocument = {

@@ -11,10 +11,10 @@ import {
   finishOrders,
   initOrders,
   movedOrders,
-  ordersOfDay,
   signedTotals,
   sourceTotals,
   topOrderId,
+  withdrawnTotals,
 } from '../orders/queries.js';
 import { unsentMessages } from '../outbox/queries.js';
 import { relayOutbox } from '../outbox/relay.js';
@@ -24,6 +24,7 @@ import {
   noteRetried,
   quarantinedAccounts,
   recountQuarantine,
+  releasedAccounts,
   type SetAside,
 } from '../settlement/quarantine.js';
 import type { SettlementPlan } from '../settlement/planSettlement.js';
@@ -69,7 +70,7 @@ export class DatabaseEffects implements BatchEffects {
 
   async open(day: BatchDay, request: RunRequest): Promise<Run> {
     const cutOff = instantText(cutOffOf(day, this.settings.calendar));
-    const { input, topId, totals, fromId, claimedBefore, setAside } = await this.database.snapshot(async (session) => {
+    const { input, topId, totals, fromId, ...before } = await this.database.snapshot(async (session) => {
       const batch = await batchOf(session, day);
       const top = await topOrderId(session, day);
       const frozen = await sourceTotals(session, day, top);
@@ -80,7 +81,9 @@ export class DatabaseEffects implements BatchEffects {
         totals: frozen,
         fromId: from < top ? from : top,
         claimedBefore: await claimedTotals(session, day),
-        setAside: await quarantinedAccounts(session, day),
+        withdrawnBefore: await withdrawnTotals(session, day, top),
+        setAside: new Set(await quarantinedAccounts(session, day)),
+        released: await releasedAccounts(session, day),
       };
     });
     const untilId = request.untilId !== null && request.untilId < topId ? request.untilId : topId;
@@ -113,8 +116,7 @@ export class DatabaseEffects implements BatchEffects {
       untilId,
       topId,
       source: signedTotals(totals),
-      claimedBefore,
-      setAside: new Set(setAside),
+      ...before,
       late: input?.state === 'CLOSED',
     };
   }
@@ -198,18 +200,17 @@ export class DatabaseEffects implements BatchEffects {
     return reconcileDay(this.database, run.day);
   }
 
-  async close(run: Run, complete: boolean, leftover: readonly Leftover[]): Promise<ClosedRun> {
+  async close(run: Run, complete: boolean, leftover: readonly Leftover[], orders: number): Promise<ClosedRun> {
     const left = new Map<string, number>();
     for (const { accountNo, orders } of leftover) left.set(accountNo, (left.get(accountNo) ?? 0) + orders);
     const closed = await this.write('close day', async (trx) => {
       await recountQuarantine(trx, run.day, left);
-      await noteRetried(trx, run.day, run.id);
       if (!complete) return false;
-      const orders = await ordersOfDay(trx, run.day, run.topId);
-      const moved = run.late
-        ? await recountClosedBatch(trx, run.day, orders)
-        : await closeBatch(trx, run.day, orders, this.now());
-      return moved === 1;
+      await noteRetried(trx, run.released, run.id);
+      if (run.late) await recountClosedBatch(trx, run.day, orders);
+      else await closeBatch(trx, run.day, orders, this.now());
+      // Asked of the row and not of the count, which is 0 when this is repeated after a lost COMMIT.
+      return (await batchOf(trx, run.day))?.state === 'CLOSED';
     });
     const counts = await this.database.read((session) => accountCounts(session, run.day));
     return { settledAccounts: counts.settled, carriedForward: counts.carriedForward, closed };

@@ -3,7 +3,7 @@ import type { BatchDay } from '../kernel/batchDay.js';
 import { instantText } from '../kernel/clock.js';
 import { settlementEntry } from '../ledger/journalEntry.js';
 import { Totals, type CurrencyTotal } from '../orders/order.js';
-import { initOrders, signedTotals, sourceTotals, topOrderId } from '../orders/queries.js';
+import { initOrders, signedTotals, sourceTotals, topOrderId, withdrawnTotals } from '../orders/queries.js';
 import { messagesOf, type SettlementPlan } from '../settlement/planSettlement.js';
 import { quarantinedAccounts } from '../settlement/quarantine.js';
 import { cutOffOf, type Calendar } from './calendar.js';
@@ -50,7 +50,9 @@ export class DryEffects implements BatchEffects {
         topId,
         source: signedTotals(await sourceTotals(session, day, topId)),
         claimedBefore: await claimedTotals(session, day),
+        withdrawnBefore: await withdrawnTotals(session, day, topId),
         setAside: new Set(await quarantinedAccounts(session, day)),
+        released: [],
         late: batch?.state === 'CLOSED',
       };
     });
@@ -100,6 +102,7 @@ export class DryEffects implements BatchEffects {
     const explained = new Totals();
     explained.addAll(claimed);
     explained.addAll(setAside.list());
+    explained.addAll(run.withdrawnBefore);
     const check = (name: string, expected: string, actual: string) => ({
       name,
       ok: expected === actual,
@@ -120,6 +123,7 @@ export class DryEffects implements BatchEffects {
       outcome: checks.every(({ ok }) => ok) ? 'OK' : 'UNFINISHED',
       totals: { source: run.source, claimed, outbox: claimed, posted: claimed },
       checks,
+      orders: 0,
     };
   }
 

@@ -24,6 +24,8 @@ export type RunCheck = Omit<Check, 'name'> & { name: string };
 export interface DayProof {
   outcome: Reconciliation['outcome'];
   checks: RunCheck[];
+  /** Orders of the day that the proof covers; one that became visible later is owed, not closed. */
+  orders: number;
   totals: Reconciliation['totals'];
 }
 
@@ -57,8 +59,8 @@ export interface BatchEffects {
   /** Delivers the outbox until nothing is NEW; returns how many messages of the day are not SENT. */
   post(run: Run, signal: AbortSignal, onPosted: (orders: number) => void): Promise<number>;
   reconcile(run: Run): Promise<DayProof>;
-  /** Ends the day if `complete`, and counts what it holds. */
-  close(run: Run, complete: boolean, leftover: readonly Leftover[]): Promise<ClosedRun>;
+  /** Ends the day if `complete`, as holding the `orders` that were proven. */
+  close(run: Run, complete: boolean, leftover: readonly Leftover[], orders: number): Promise<ClosedRun>;
   /** Nets of the day by currency; with `own`, only what this run claimed. */
   claimed(run: Run, own: boolean): Promise<CurrencyTotal[]>;
   /** Records how the run ended. */

@@ -4,10 +4,12 @@ import { SettleError } from '../kernel/errors.js';
 import { ordersByDay, ordersOfDay } from '../orders/queries.js';
 import { releasedDays } from '../settlement/quarantine.js';
 import { batchesBefore, batchOf } from './batchQueries.js';
+import { unendedDays } from './runQueries.js';
 
 /**
  * The days to settle, in order: what is owed of the look-back before `target`, then `target` itself if anything of it is
- * owed. A closed day is owed again when rows came to it since it was closed, or an account of it was released.
+ * owed. A closed day is owed again when rows came to it since it was closed, an account of it was released, or its last
+ * run did not end well (it died after closing, or found a contradiction).
  * A day still open from before the look-back is refused with EARLIER_DAY_OPEN: its gap must not be forgotten.
  */
 export async function planDays(database: Database, target: BatchDay, lookBackDays: number): Promise<BatchDay[]> {
@@ -22,6 +24,7 @@ export async function planDays(database: Database, target: BatchDay, lookBackDay
       });
     }
     const owed = new Set(await releasedDays(session, from, target));
+    for (const day of await unendedDays(session, from, target)) owed.add(day);
     const closedWith = new Map<BatchDay, number>();
     for (const batch of batches) {
       if (batch.state === 'CLOSED') closedWith.set(batch.day, batch.ordersAtClose ?? 0);

@@ -33,6 +33,10 @@ export interface Run {
   source: CurrencyTotal[];
   /** What earlier runs of the day have claimed. */
   readonly claimedBefore: CurrencyTotal[];
+  /** Orders that earlier runs found withdrawn: they stay in the source, listed row by row. */
+  readonly withdrawnBefore: CurrencyTotal[];
+  /** Quarantine rows that were released before this run began and that no run has tried again: it does. */
+  readonly released: readonly bigint[];
   /** Accounts already set aside for the day. */
   readonly setAside: Set<string>;
   /** The day was closed before: what is settled now came late. */

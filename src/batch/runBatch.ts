@@ -1,5 +1,5 @@
 import type { BatchDay } from '../kernel/batchDay.js';
-import { concludeRun } from './concludeRun.js';
+import { concludeRun, proveDay } from './concludeRun.js';
 import type { BatchDeps } from './deps.js';
 import type { RunDocument } from './document.js';
 import { recordFailure } from './recordFailure.js';
@@ -27,9 +27,9 @@ export async function runBatch(deps: BatchDeps, day: BatchDay, request: RunReque
       progress.advance('posted', orders);
     });
     await stages.enter('RECONCILING');
-    const proof = await effects.reconcile(run);
+    const proven = await proveDay(deps, run, tally, leftover);
     await stages.end();
-    return await concludeRun(deps, run, tally, stages, { leftover, unsent, proof });
+    return await concludeRun(deps, run, tally, stages, { ...proven, unsent });
   } catch (error) {
     await stages.end();
     return recordFailure(deps, run, tally, stages, error);

@@ -51,6 +51,18 @@ export async function lastDocument(session: Session, day: BatchDay): Promise<Run
   return row === undefined ? null : toRun(row);
 }
 
+/** Days in [from, upTo] whose last run did not reach its end, or ended with a contradiction. */
+export async function unendedDays(session: Session, from: BatchDay, upTo: BatchDay): Promise<BatchDay[]> {
+  const rows = await session.rows(
+    `select batch_day from run
+      where id in (select max(id) from run where batch_day >= ? and batch_day <= ? group by batch_day)
+        and state not in ('OK', 'PARTIAL')
+      order by batch_day`,
+    [from, upTo],
+  );
+  return rows.map((row) => toText(row['batch_day']));
+}
+
 /** How far runs over the whole day have come: everything at or below is claimed or set aside. */
 export async function storedWatermark(session: Session, day: BatchDay): Promise<bigint> {
   const [row] = await session.rows(

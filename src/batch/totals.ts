@@ -5,12 +5,13 @@ import type { Run } from './run.js';
 import type { Tally } from './tally.js';
 
 /**
- * What has been read of the day: claimed by earlier runs, read by this one, and set aside. Orders that were read and
+ * What has been read of the day: claimed or found withdrawn by earlier runs, read by this one, and set aside. Orders that were read and
  * then refused by the database are among those set aside, so they are taken off once.
  */
 export function readTotals(run: Run, tally: Tally, leftover: readonly Leftover[]): CurrencyTotal[] {
   const totals = new Totals();
   totals.addAll(run.claimedBefore);
+  totals.addAll(run.withdrawnBefore);
   totals.addAll(tally.read.list());
   for (const { currency, orders, netMinor } of tally.refused.list()) totals.add(currency, -orders, -netMinor);
   totals.addAll(leftover.filter(({ accountNo }) => run.setAside.has(accountNo)));

@@ -54,6 +54,22 @@ export function signedTotals(totals: readonly SourceTotal[]): CurrencyTotal[] {
   return [...byCurrency.values()];
 }
 
+/** Orders that runs found withdrawn between freeze and claim, by currency, signed: what keeps them in the source. */
+export async function withdrawnTotals(session: Session, day: BatchDay, topId: bigint): Promise<CurrencyTotal[]> {
+  const rows = await session.rows(
+    `select currency, count(*) as orders, ${exactSum(session.dialect, signedSql, 'net')}
+       from settlement_order
+      where batch_day = ? and id <= ? and id in (select order_id from withdrawn_order where batch_day = ?)
+      group by currency order by currency`,
+    [day, topId, day],
+  );
+  return rows.map((row) => ({
+    currency: toText(row['currency']),
+    orders: toCount(row['orders']),
+    netMinor: sumIn(row, 'net'),
+  }));
+}
+
 const signedSql = `case when type in ('REFUND', 'FEE') then -amount_minor else amount_minor end`;
 
 export interface PageQuery {

@@ -39,6 +39,8 @@ export interface Reconciliation {
   /** UNFINISHED: every difference is explained by work that is still to be done. */
   outcome: 'OK' | 'UNFINISHED' | 'CONTRADICTION';
   checks: Check[];
+  /** Rows of the day at or below its top id that are settled, ended or set aside: all that this proof covers. */
+  orders: number;
   totals: Record<'source' | 'claimed' | 'outbox' | 'posted', CurrencyTotal[]>;
 }
 
@@ -62,6 +64,7 @@ export async function reconcileIn(session: Session, batchDay: string): Promise<R
     batchDay,
     outcome: outcomeOf(batch, stages, checks),
     checks,
+    orders: stages.orders.ordersToTop - stages.orders.leftOrders,
     totals: {
       source: stages.source.totals(),
       claimed: stages.claimed.totals(),

@@ -1,6 +1,6 @@
 import type { BatchDay } from '../kernel/batchDay.js';
 import type { Session, Transaction } from '../db/session.js';
-import { fromInstant, toText } from '../db/values.js';
+import { fromInstant, oneOfIds, toBigInt, toText } from '../db/values.js';
 
 /** Why an account was set aside for a day. Closed set, mirrored by a CHECK. */
 export type QuarantineCode = 'ACCOUNT_UNKNOWN' | 'ACCOUNT_FROZEN' | 'ACCOUNT_CLOSED' | 'DATABASE_REFUSED';
@@ -68,10 +68,18 @@ export async function releasedDays(session: Session, from: BatchDay, upTo: Batch
   return rows.map((row) => toText(row['batch_day']));
 }
 
-/** The run has tried the released accounts of the day again, with whatever result. */
-export async function noteRetried(trx: Transaction, day: BatchDay, runId: bigint): Promise<void> {
-  await trx.change(
-    'update quarantine set retried_run_id = ? where batch_day = ? and active is null and retried_run_id is null',
-    [runId, day],
+/** Rows of accounts that were released for the day and that no run has tried again since. */
+export async function releasedAccounts(session: Session, day: BatchDay): Promise<bigint[]> {
+  const rows = await session.rows(
+    'select id from quarantine where batch_day = ? and active is null and retried_run_id is null order by id',
+    [day],
   );
+  return rows.map((row) => toBigInt(row['id']));
+}
+
+/** The run has tried these released accounts again; one that was released while it worked waits for the next. */
+export async function noteRetried(trx: Transaction, released: readonly bigint[], runId: bigint): Promise<void> {
+  if (released.length === 0) return;
+  const ids = oneOfIds(trx.dialect, 'id', released);
+  await trx.change(`update quarantine set retried_run_id = ? where ${ids.sql}`, [runId, ...ids.bindings]);
 }
