@@ -1,8 +1,9 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { dueDay } from '../batch/calendar.js';
 import { exitCodes, SettleError } from '../kernel/errors.js';
+import { makeFolder } from '../kernel/folder.js';
 import type { CommandContext, Command } from './context.js';
 import { demoDay } from './demoDay.js';
 import { importAccountsCommand, importOrdersCommand } from './import.js';
@@ -73,7 +74,7 @@ export const demo: Command<{ dir?: string; orders?: number }> = async (context, 
 
 function prepareFolder(dir: string, files: readonly string[]): void {
   try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    makeFolder(dir);
     // Only what an earlier demo made is replaced.
     for (const file of files) for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
   } catch (error) {

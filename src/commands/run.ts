@@ -175,6 +175,10 @@ async function onDatabase(
     say: context.say,
   };
   try {
+    const dir = reportDir(context, options);
+    // Before any order moves: a folder that cannot be made is a wrong flag, and touches nothing.
+    if (dir !== undefined && options.dryRun !== true)
+      (await import('../reports/writeReports.js')).makeReportFolder(dir);
     // Each lane may hold one connection; the reader, the heartbeat and a check of the day hold one each.
     const connections = lanes + elephantLanes + 3;
     return await withDatabase(context, (database) => work(database, base), {
@@ -194,12 +198,25 @@ async function finish(
 ): Promise<number> {
   if (context.output === 'text') await context.print(runText(document, context.colors));
   else await context.document({ ...document });
-  const dir = options.reportDir ?? context.config.report.dir;
-  if (dir !== undefined && !document.dryRun) {
-    const { writeReports } = await import('../reports/writeReports.js');
-    for (const file of await writeReports(database, document.batchDay, dir)) context.say(`Report: ${file}`);
-  }
+  const dir = reportDir(context, options);
+  if (dir !== undefined && !document.dryRun) await report(context, database, document.batchDay, dir);
   return document.exitCode;
+}
+
+/** A report that cannot be written after all is said, and changes nothing of how the day ended. */
+async function report(context: CommandContext, database: Database, day: BatchDay, dir: string): Promise<void> {
+  const { writeReports } = await import('../reports/writeReports.js');
+  try {
+    for (const file of await writeReports(database, day, dir)) context.say(`Report: ${file}`);
+  } catch (error) {
+    if (!(error instanceof SettleError)) throw error;
+    context.say(`${error.code}: ${error.message} The day is as told above.`);
+    context.say(`  next: settle report --batch-day ${day} --out FILE`);
+  }
+}
+
+function reportDir(context: CommandContext, options: Tuning): string | undefined {
+  return options.reportDir ?? context.config.report.dir;
 }
 
 function dayOrDue(context: CommandContext, given: string | undefined): BatchDay {

@@ -1,20 +1,25 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Database } from '../db/database.js';
 import type { BatchDay } from '../kernel/batchDay.js';
+import { makeFolder } from '../kernel/folder.js';
 import { collectReport } from './dayReport.js';
 import { notWritable, renderReport, writeReportFile } from './reportFiles.js';
+
+/** Makes the folder for reports when it is missing. Throws like `writeReportFile`. */
+export function makeReportFolder(dir: string): void {
+  try {
+    makeFolder(dir);
+  } catch (error) {
+    throw notWritable(dir, error);
+  }
+}
 
 /**
  * Writes report-DAY.html, .json and .csv into a folder, which is made (for its owner only) when it is missing.
  * Returns the paths. Throws like `writeReportFile`.
  */
 export async function writeReports(database: Database, day: BatchDay, dir: string): Promise<string[]> {
-  try {
-    await mkdir(dir, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw notWritable(dir, error);
-  }
+  makeReportFolder(dir);
   const report = await collectReport(database, day);
   const files: string[] = [];
   for (const format of ['html', 'json', 'csv'] as const) {
