@@ -214,7 +214,9 @@ function knexConfig(
       user: target.user,
       password: target.password,
       database: target.database,
-      ...(target.ssl === 'off' ? {} : { ssl: { rejectUnauthorized: target.ssl === 'verify' } }),
+      ...(target.ssl === 'off'
+        ? {}
+        : { ssl: { rejectUnauthorized: target.ssl === 'verify', verifyIdentity: target.ssl === 'verify' } }),
       charset: 'utf8mb4',
       // Digits and days: a BIGINT is text (never a double), a DATE is text (never a moment in somebody's zone).
       supportBigNumbers: true,

@@ -20,6 +20,7 @@ const retryErrnos = new Set([
   1020, // record has changed since last read (MariaDB snapshot isolation): the server rolled the whole unit back
   1205, // lock wait timeout: only the statement was undone, so the unit is rolled back before it is tried again
   1213, // deadlock, or a Galera certification failure at COMMIT
+  3101, // certification failure of MySQL's group replication at COMMIT
   1637,
   1040,
   1203, // too many concurrent transactions, connections
@@ -43,7 +44,13 @@ const lostCodes = new Set([
   'ENOENT', // a Unix socket that is not there: the server is down
 ]);
 const fullErrnos = new Set([1021, 1026, 1030, 1114, 3]);
-const deniedErrnos = new Set([1044, 1045, 1049, 1142, 1143, 1227, 1290, 1370, 1698, 1792]);
+// 1820, 1862: password expired; 3118, 3955, 4151: account locked or blocked; 3159: only encrypted connections are let in.
+const deniedErrnos = new Set([
+  1044, 1045, 1049, 1129, 1130, 1142, 1143, 1227, 1251, 1290, 1370, 1698, 1792, 1820, 1836, 1862, 3118, 3159, 3955,
+  4151,
+]);
+/** Neither the server nor its certificate changes by trying again. */
+const encryptionCodes = new Set(['HANDSHAKE_SSL_ERROR', 'HANDSHAKE_NO_SSL_SUPPORT', 'ERR_TLS_CERT_ALTNAME_INVALID']);
 const refusedErrnos = new Set([
   1048, 1062, 1216, 1217, 1264, 1265, 1292, 1364, 1365, 1366, 1406, 1451, 1452, 1644, 1690, 3819, 4025,
 ]);
@@ -69,11 +76,16 @@ export function failureKind(error: unknown): FailureKind | undefined {
     return 'fatal';
   }
   if (code === statementTooLarge) return 'refused';
+  if (isAboutEncryption(error)) return 'denied';
   if (folderMissing.test(error.message)) return 'denied';
   if (typeof code === 'string' && lostCodes.has(code)) return 'lost';
   if (/connection is in closed state|Connection lost|timeout acquiring a connection/i.test(error.message))
     return 'lost';
   return typeof code === 'string' && code.startsWith('PROTOCOL_') ? 'lost' : undefined;
+}
+
+function isAboutEncryption({ code, errno }: DriverError): boolean {
+  return errno === 3159 || (typeof code === 'string' && encryptionCodes.has(code));
 }
 
 function sqliteKind(code: string): FailureKind {
@@ -139,7 +151,9 @@ export function explainFailure(error: unknown, label: string): SettleError {
         'DATABASE_ACCESS_DENIED',
         `${label}: ${detail}`,
         advise(
-          'Check user, password and grants; the user needs SELECT, INSERT, UPDATE, DELETE, and for migrations CREATE, ALTER, INDEX, DROP.',
+          isAboutEncryption({ code, errno })
+            ? 'Set ?ssl=on or ?ssl=verify in SETTLE_DATABASE_URL as the server wants it. verify needs the host name that is in the certificate, and knows private authorities from the file in NODE_EXTRA_CA_CERTS.'
+            : 'Check user, password and grants; the user needs SELECT, INSERT, UPDATE, DELETE, and for migrations CREATE, ALTER, INDEX, DROP. Some are let in encrypted only: ?ssl=on.',
         ),
       );
     default:

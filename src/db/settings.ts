@@ -53,12 +53,13 @@ export async function prepareMysql(
 }
 
 function assertSupported(facts: ServerFacts): void {
-  const [major = 0, minor = 0] = facts.version.split('.').map((part) => parseInt(part, 10));
-  const oldest = facts.engine === 'mariadb' ? ([10, 6] as const) : ([8, 0] as const);
-  if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) {
+  const [major = 0, minor = 0, patch = 0] = facts.version.split('.').map((part) => parseInt(part, 10));
+  // MySQL enforces CHECK from 8.0.16 on, and has a binary collation that counts trailing blanks from 8.0.17 on.
+  const oldest = facts.engine === 'mariadb' ? ([10, 6, 0] as const) : ([8, 0, 17] as const);
+  if ((major - oldest[0] || minor - oldest[1] || patch - oldest[2]) < 0) {
     throw new SettleError(
       'DATABASE_UNSUPPORTED',
-      `The server is ${facts.engine} ${facts.version}; Settle needs MariaDB 10.6 or MySQL 8.0, or later.`,
+      `The server is ${facts.engine} ${facts.version}; Settle needs MariaDB 10.6 or MySQL 8.0.17, or later.`,
       { next: 'Name another server in SETTLE_DATABASE_URL.' },
     );
   }

@@ -3,6 +3,8 @@ import type { FloorSql } from './floor.js';
 const id = 'varchar(64) character set utf8mb4 collate utf8mb4_bin';
 const code = 'varchar(40) character set ascii collate ascii_bin';
 const currency = 'char(3) character set ascii collate ascii_bin';
+// MariaDB alone reads this; MySQL has no Aria, and its own temporary tables (InnoDB) are not logged either.
+const unlogged = '/*M! engine = Aria transactional = 0 */';
 
 export const mysqlFloor: FloorSql = {
   prepare: [
@@ -11,11 +13,11 @@ export const mysqlFloor: FloorSql = {
       net_no int not null, account_no ${id} not null, currency ${currency} not null, type ${code} not null,
       channel ${id} not null, orders int not null, amount_minor bigint not null, effect_minor bigint not null,
       ids longtext character set ascii not null
-    ) engine = Aria transactional = 0`,
+    ) ${unlogged}`,
     `create temporary table bench_leg (
       journal_entry_id bigint not null, line_no int not null, ledger_account ${code} not null,
       sub_account ${id} not null, side ${code} not null, amount_minor bigint not null, currency ${currency} not null
-    ) engine = Aria transactional = 0`,
+    ) ${unlogged}`,
   ],
   clear: ['truncate table bench_line', 'truncate table bench_leg'],
   settle: [
@@ -61,19 +63,18 @@ export const mysqlFloor: FloorSql = {
   ],
   post: [
     {
+      // MySQL reads a temporary table once a statement, so the two legs are made by a join.
       part: 'post: book lines',
       sql: `insert into bench_leg
         select :first + net_no - 1, row_number() over (partition by net_no order by ledger_account, sub_account, side),
                ledger_account, sub_account, side, sum(amount_minor), currency
           from (
             select net_no, currency, abs(amount_minor) as amount_minor,
-                   case type when 'FEE' then 'FEE_INCOME' when 'ADJUSTMENT' then 'ADJUSTMENTS' else 'CHANNEL_RECEIVABLE' end as ledger_account,
-                   if(type in ('PAYMENT', 'REFUND'), channel, '') as sub_account,
-                   if(effect_minor > 0, 'DEBIT', 'CREDIT') as side
-              from bench_line where amount_minor <> 0
-            union all
-            select net_no, currency, abs(amount_minor), 'MERCHANT_PAYABLE', account_no, if(effect_minor > 0, 'CREDIT', 'DEBIT')
-              from bench_line where amount_minor <> 0
+                   case when leg = 2 then 'MERCHANT_PAYABLE' when type = 'FEE' then 'FEE_INCOME'
+                        when type = 'ADJUSTMENT' then 'ADJUSTMENTS' else 'CHANNEL_RECEIVABLE' end as ledger_account,
+                   case when leg = 2 then account_no when type in ('PAYMENT', 'REFUND') then channel else '' end as sub_account,
+                   if((leg = 1) = (effect_minor > 0), 'DEBIT', 'CREDIT') as side
+              from bench_line cross join (select 1 as leg union all select 2) legs where amount_minor <> 0
           ) leg
          group by net_no, ledger_account, sub_account, side, currency`,
     },

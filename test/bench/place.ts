@@ -25,7 +25,7 @@ const durable = [
   '--log-bin=bench',
   '--sync-binlog=1',
   '--innodb-buffer-pool-size=1G',
-  '--innodb-log-file-size=512M',
+  '--loose-innodb-log-file-size=512M',
 ];
 
 /** A server of our own whose commits survive a power cut, as a payment company's do. */

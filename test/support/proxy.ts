@@ -26,6 +26,15 @@ export interface Proxy {
 const lateMs = 400;
 const queryCommand = 3;
 
+/**
+ * The text of a query, or nothing for another command. After the command, MySQL from 8.0.23 on is sent the number of
+ * the query's attributes, 0, and of its parameter sets, 1; MariaDB is sent the text at once.
+ */
+function statementIn(packet: Buffer): string {
+  if (packet[4] !== queryCommand) return '';
+  return packet.toString('utf8', packet[5] === 0 && packet[6] === 1 ? 7 : 5);
+}
+
 /** A TCP proxy on loopback in front of a MySQL server, which can lose what a network loses. */
 export async function startProxy(url: string): Promise<Proxy> {
   const target = parseDatabaseUrl(url);
@@ -47,7 +56,7 @@ export async function startProxy(url: string): Promise<Proxy> {
     upstream.on('close', () => client.destroy());
 
     client.on('data', (packet: Buffer) => {
-      const text = packet[4] === queryCommand ? packet.toString('utf8', 5) : '';
+      const text = statementIn(packet);
       for (const { statement, listener } of listeners) if (statement.test(text)) listener();
       const at = planned.findIndex(({ statement }) => statement.test(text));
       const fault = at < 0 ? undefined : planned.splice(at, 1)[0]?.fault;

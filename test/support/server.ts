@@ -27,7 +27,10 @@ const folders = [
   '/usr/libexec',
 ];
 
+/** SETTLE_TEST_SERVER_BINARY=/path/to/mysqld chooses one; otherwise MariaDB goes first where both are installed. */
 export function findServerBinary(): string | null {
+  const chosen = process.env['SETTLE_TEST_SERVER_BINARY'];
+  if (chosen !== undefined && chosen !== '') return chosen;
   const searched = [...(process.env['PATH'] ?? '').split(':'), ...folders];
   for (const name of binaryNames) {
     const found = searched.map((folder) => join(folder, name)).find((path) => existsSync(path));
@@ -59,6 +62,9 @@ export function findOrInstallServerBinary(): string {
   );
 }
 
+/** MySQL takes this when the data folder is made, and refuses to start on it with another value. */
+const setForGood = '--lower-case-table-names';
+
 export async function startServer(extraArguments: readonly string[] = []): Promise<Server> {
   const binary = findOrInstallServerBinary();
   const folder = mkdtempSync(join(tmpdir(), 'settle-db-'));
@@ -67,7 +73,7 @@ export async function startServer(extraArguments: readonly string[] = []): Promi
   mkdirSync(temporary);
   const port = await freePort();
   const asUser = process.getuid?.() === 0 ? ['--user=root'] : [];
-  initialise(binary, data, asUser);
+  initialise(binary, data, [...asUser, ...extraArguments.filter((text) => text.startsWith(setForGood))]);
   const serverArguments = [
     '--no-defaults',
     ...asUser,
@@ -78,9 +84,8 @@ export async function startServer(extraArguments: readonly string[] = []): Promi
     `--port=${String(port)}`,
     '--bind-address=127.0.0.1',
     `--pid-file=${join(folder, 'pid')}`,
-    // A starting server deletes #sql* files in its tmpdir; in a shared one those are another server's temporary tables.
-    `--tmpdir=${folder}`,
     '--innodb-buffer-pool-size=256M',
+    '--loose-mysqlx=OFF',
     ...extraArguments,
   ];
   let child: ChildProcess;
@@ -114,15 +119,15 @@ export async function startServer(extraArguments: readonly string[] = []): Promi
   };
 }
 
-function initialise(binary: string, data: string, asUser: readonly string[]): void {
+function initialise(binary: string, data: string, more: readonly string[]): void {
   const isMariaDb = binary.endsWith('mariadbd') || /mariadb/i.test(spawnSync(binary, ['--version']).stdout.toString());
   const result = isMariaDb
     ? spawnSync(
         'mariadb-install-db',
-        ['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal', '--skip-test-db', ...asUser],
+        ['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal', '--skip-test-db', ...more],
         { encoding: 'utf8' },
       )
-    : spawnSync(binary, ['--no-defaults', '--initialize-insecure', `--datadir=${data}`, ...asUser], {
+    : spawnSync(binary, ['--no-defaults', '--initialize-insecure', `--datadir=${data}`, ...more], {
         encoding: 'utf8',
       });
   if (result.status !== 0)
