@@ -44,7 +44,15 @@ import {
   recountClosedBatch,
   replaceSourceTotals,
 } from './batchQueries.js';
-import { finishRun, insertRun, saveProgress, storedWatermark, type RunEnd, type RunProgress } from './runQueries.js';
+import {
+  finishRun,
+  insertRun,
+  saveProgress,
+  storedWatermark,
+  type RunEnd,
+  type RunProgress,
+  runUnder,
+} from './runQueries.js';
 import type { Run, RunRequest, Stage } from './run.js';
 
 export interface EffectsSettings {
@@ -88,24 +96,21 @@ export class DatabaseEffects implements BatchEffects {
     });
     const untilId = request.untilId !== null && request.untilId < topId ? request.untilId : topId;
     const orders = totals.reduce((sum, total) => sum + total.orders, 0);
-    const id = await this.write('open run', async (trx) => {
-      if (input === null) {
-        await insertBatch(trx, { day, state: 'OPEN', cutOff, topId, ordersAtClose: null }, this.now());
-      } else await raiseTopId(trx, day, topId);
-      await replaceSourceTotals(trx, day, totals);
-      return insertRun(
-        trx,
-        {
-          day,
-          request,
-          fencingNo: this.lease.fencingNo,
-          owner: JSON.stringify(this.lease.owner),
-          fromId,
-          topId,
-          orders,
-        },
-        this.now(),
-      );
+    const { fencingNo, owner } = this.lease;
+    const id = await this.database.transact({
+      name: 'open run',
+      work: async (trx) => {
+        if (input === null) {
+          await insertBatch(trx, { day, state: 'OPEN', cutOff, topId, ordersAtClose: null }, this.now());
+        } else await raiseTopId(trx, day, topId);
+        await replaceSourceTotals(trx, day, totals);
+        const opened = { day, request, fencingNo, owner: JSON.stringify(owner), fromId, topId, orders };
+        const runId = await insertRun(trx, opened, this.now());
+        await this.fence(trx);
+        return runId;
+      },
+      // A lease opens each day once, so the run of this day under its number is this one.
+      landed: (session) => runUnder(session, day, fencingNo),
     });
     return {
       id,

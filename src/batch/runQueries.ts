@@ -106,6 +106,12 @@ export async function insertRun(
   );
 }
 
+/** The run of a day that was opened under a fencing number; undefined when there is none. */
+export async function runUnder(session: Session, day: BatchDay, fencingNo: bigint): Promise<bigint | undefined> {
+  const [row] = await session.rows('select id from run where batch_day = ? and fencing_no = ?', [day, fencingNo]);
+  return row === undefined ? undefined : toBigInt(row['id']);
+}
+
 /** Runs that still say RUNNING although their lease is ours now: their processes are dead. */
 export async function abandonRuns(trx: Transaction, fencingNo: bigint, now: string): Promise<number> {
   return trx.change(`update run set state = 'ABANDONED', finished_at = ? where state = 'RUNNING' and fencing_no < ?`, [

@@ -67,7 +67,9 @@ export async function runUnit<T>(unit: Unit<T>, connections: Connections): Promi
       maxTimeout: 5_000,
       factor: 2.5,
       randomize: true,
-      shouldRetry: ({ error }) => error instanceof OutcomeUnknown || isTemporary(error),
+      // After a lost COMMIT a key that is taken may be the unit's own: repeated once more, it finds what it wrote.
+      shouldRetry: ({ error }) =>
+        error instanceof OutcomeUnknown || isTemporary(error) || (commitLost && failureKind(error) === 'refused'),
     },
   );
 }
