@@ -93,6 +93,12 @@ describe.each(databaseKinds)('after an interruption [%s]', (kind) => {
     expect(JSON.parse(ended.stdout)).toMatchObject({ cancellation: { code: 'DEADLINE' }, closed: false });
   });
 
+  test('a --max-duration longer than a timer can hold is refused instead of ending the run at once', async () => {
+    const ended = await settle(['run', ...slowly, '--max-duration', '600h'], { url: current.url });
+    expect(ended.code).toBe(2);
+    expect(ended.stderr).toContain('--max-duration "600h" is longer than 24 days (576h).');
+  });
+
   test('of two runs started together one works and the other exits 11, having touched nothing', async () => {
     const ended = await Promise.all([0, 1, 2].map(() => settle(['run', ...slowly], { url: current.url })));
     const codes = ended.map(({ code }) => code).sort();
