@@ -107,7 +107,7 @@ function reportError(error: unknown, asJson: boolean): number {
   const known = error instanceof SettleError || error instanceof Cancellation ? error : null;
   const exitCode = known?.exitCode ?? exitCodes.INTERNAL;
   const code = known?.code ?? 'INTERNAL';
-  const text = error instanceof Error ? error.message : String(error);
+  const text = error instanceof Cancellation ? error.detail : error instanceof Error ? error.message : String(error);
   const details = known instanceof SettleError ? known.details : {};
   const next = known instanceof SettleError ? known.next : undefined;
   if (asJson) {

@@ -148,9 +148,9 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
 
   const tuning = (command: Program): Program =>
     command
-      .option('--lanes <n>', 'lanes that write at the same time', wholeNumber)
-      .option('--page-size <n>', 'orders read at once, and netted together', wholeNumber)
-      .option('--chunk-size <n>', 'orders in one transaction, at most', wholeNumber)
+      .option('--lanes <n>', 'lanes that write at the same time (default: 4; 1 on SQLite)', wholeNumber)
+      .option('--page-size <n>', 'orders read, and netted together (default: 80000)', wholeNumber)
+      .option('--chunk-size <n>', 'orders in one transaction (default: 5000; 20000 on SQLite)', wholeNumber)
       .option('--max-duration <time>', 'stop in good order after this time, such as 90m (exit 12)')
       .option('--report-dir <dir>', 'write the report of the day into this folder');
   on(
@@ -372,7 +372,7 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
         .command('demo')
         .description('make a realistic day and settle it, on the embedded database')
         .option('--dir <dir>', 'folder for the demo (default: settle-demo)')
-        .option('--orders <n>', 'orders of the day', wholeNumber),
+        .option('--orders <n>', 'orders of the day (default: 50000)', wholeNumber),
       'settle demo',
       'settle demo --orders 200000',
     ),

@@ -7,7 +7,13 @@ import { defaultDatabaseUrl } from './db/url.js';
 const duration = z
   .string()
   .regex(/^[1-9][0-9]*(ms|s|m|h)$/, 'a duration such as 500ms, 30s, 15m or 2h')
-  .transform(durationMs);
+  .transform(durationMs)
+  .refine(isShort, 'at most 24 days (576h)');
+
+/** What a timer of Node holds; a longer one would fire at once. */
+export function isShort(ms: number): boolean {
+  return ms <= 576 * 3_600_000;
+}
 
 /** Milliseconds of "500ms", "30s", "15m", "2h". */
 export function durationMs(text: string): number {

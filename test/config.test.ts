@@ -129,6 +129,12 @@ describe('the environment', () => {
     expect(message).toContain('batch.lanes (environment variable SETTLE_BATCH_LANES)');
   });
 
+  test.each(['577h', '35791m', '9'.repeat(30) + 's'])('a time limit of %s is refused: no timer holds it', (text) => {
+    const { exitCode, message } = problem({ environment: { SETTLE_DATABASE_STATEMENT_TIMEOUT: text } });
+    expect(exitCode).toBe(2);
+    expect(message).toContain('at most 24 days (576h)');
+  });
+
   test.each(['yes', '1', 'TRUE', 'on', 'falsch'])(
     'SETTLE_ACCOUNTS_AUTO_REGISTER=%s is refused, not guessed',
     (text) => {

@@ -71,7 +71,7 @@ onEachDatabase('The status before any run', (db) => {
   });
 
   test('a run that does not exist, and one that is no number, are refused', async () => {
-    await expect(collectStatus(db().database, 99n)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(collectStatus(db().database, '2026-12-31', 99n)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect((await settle(['status', 'x'], { url: db().url })).code).toBe(2);
   });
 });
@@ -80,7 +80,7 @@ onEachDatabase('The status of a run at work', (db) => {
   beforeAll(() => seedRunning(db().database, 29_000));
 
   test('has rate and ETA from what is stored, not from this process', async () => {
-    const status = await collectStatus(db().database);
+    const status = await collectStatus(db().database, '2026-12-31');
     expect(status.run).toMatchObject({
       batchDay: '2026-11-29',
       state: 'RUNNING',
@@ -95,7 +95,7 @@ onEachDatabase('The status of a run at work', (db) => {
   });
 
   test('names the holder of the lease and the age of its heartbeat by the clock of the database', async () => {
-    const { lease } = await collectStatus(db().database);
+    const { lease } = await collectStatus(db().database, '2026-12-31');
     expect(lease).toMatchObject({
       held: true,
       expired: false,
@@ -107,7 +107,7 @@ onEachDatabase('The status of a run at work', (db) => {
   });
 
   test('prints no control character, whatever the holder calls itself', async () => {
-    const text = statusText(await collectStatus(db().database), null);
+    const text = statusText(await collectStatus(db().database, '2026-12-31'), null);
     expect(text).toContain('process 4711 on db1\\u{1b}[31m (settle run)');
     expect(text).toContain('20 orders/s, ready in about 30 s');
     expect(text.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
@@ -142,14 +142,14 @@ onEachDatabase('The status of a run at work', (db) => {
     expect(await freeLease(db().database, { by: 'a', reason: 'b', at: '2026-11-30T08:00:00.000Z' })).toBeNull();
     const again = await settle(['lock', 'release', '--by', 'alice', '--reason', 'again'], { url: db().url });
     expect(again).toMatchObject({ code: 0, stdout: 'The lease is free; nothing to release.\n' });
-    expect((await collectStatus(db().database)).next).toBe('settle resume');
+    expect((await collectStatus(db().database, '2026-12-31')).next).toBe('settle resume');
   });
 });
 
 onEachDatabase('The status of a dead run', (db) => {
   test('shows the lease as expired and names resume', async () => {
     await seedRunning(db().database, -1_000);
-    const status = await collectStatus(db().database);
+    const status = await collectStatus(db().database, '2026-12-31');
     expect(status.lease).toMatchObject({ held: true, expired: true });
     expect(status.next).toBe('settle resume');
     expect(statusText(status, null)).toContain('EXPIRED');
@@ -181,7 +181,7 @@ onEachDatabase('The status of a closed day', (db) => {
   });
 
   test('sends a person to the quarantine that is left', async () => {
-    const status = await collectStatus(db().database);
+    const status = await collectStatus(db().database, '2026-12-31');
     expect(status).toMatchObject({
       openDays: [],
       left: { orders: 0, processing: 0, quarantinedAccounts: 1 },
@@ -202,7 +202,7 @@ onEachDatabase('The status of a closed day', (db) => {
       db().database,
       `update settlement_order set state = 'INIT', finished_at = null, run_id = null, chunk_no = null where order_no = 'O2'`,
     );
-    expect((await collectStatus(db().database)).left).toMatchObject({
+    expect((await collectStatus(db().database, '2026-12-31')).left).toMatchObject({
       orders: 1,
       processing: 1,
       quarantinedAccounts: 1,

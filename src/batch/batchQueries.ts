@@ -113,6 +113,31 @@ export async function claimedTotals(session: Session, day: BatchDay, runId?: big
   }));
 }
 
+/** Nets of a day whose message is parked, by currency, and how many messages that is: what a run cannot post. */
+export async function parkedTotals(
+  session: Session,
+  day: BatchDay,
+): Promise<{ messages: number; totals: CurrencyTotal[] }> {
+  const rows = await session.rows(
+    `select n.currency, count(*) as messages, sum(n.orders) as orders,
+            ${exactSum(session.dialect, 'n.amount_minor', 'net')}
+       from chunk c
+       join net n on n.run_id = c.run_id and n.chunk_no = c.chunk_no
+       join outbox m on m.biz_no = n.biz_no
+      where c.batch_day = ? and m.state = 'PARKED'
+      group by n.currency order by n.currency`,
+    [day],
+  );
+  return {
+    messages: rows.reduce((sum, row) => sum + toCount(row['messages']), 0),
+    totals: rows.map((row) => ({
+      currency: toText(row['currency']),
+      orders: toCount(row['orders']),
+      netMinor: sumIn(row, 'net'),
+    })),
+  };
+}
+
 /** Accounts with a net on the day, and those whose position is negative in some currency: debt that is carried on. */
 export async function accountCounts(
   session: Session,

@@ -1,4 +1,5 @@
 import type { Database } from '../db/database.js';
+import { failureKind } from '../db/failure.js';
 import { repeatable } from '../db/transaction.js';
 import type { Transaction } from '../db/session.js';
 import { fromInstant } from '../db/values.js';
@@ -210,10 +211,11 @@ export class DatabaseEffects implements BatchEffects {
     for (const { accountNo, orders } of leftover) left.set(accountNo, (left.get(accountNo) ?? 0) + orders);
     const closed = await this.write('close day', async (trx) => {
       await recountQuarantine(trx, run.day, left);
-      if (!complete) return false;
-      await noteRetried(trx, run.released, run.id);
-      if (run.late) await recountClosedBatch(trx, run.day, orders);
-      else await closeBatch(trx, run.day, orders, this.now());
+      if (complete) {
+        await noteRetried(trx, run.released, run.id);
+        if (run.late) await recountClosedBatch(trx, run.day, orders);
+        else await closeBatch(trx, run.day, orders, this.now());
+      }
       // Asked of the row and not of the count, which is 0 when this is repeated after a lost COMMIT.
       return (await batchOf(trx, run.day))?.state === 'CLOSED';
     });
@@ -233,13 +235,19 @@ export class DatabaseEffects implements BatchEffects {
   private readonly fence = (trx: Transaction): Promise<void> => assertLeaseHeld(trx, this.lease);
 
   /** A small write under the fence; repeating it after a lost COMMIT changes nothing more. */
-  private write<T>(name: string, work: (trx: Transaction) => Promise<T>): Promise<T> {
-    return this.database.transact(
-      repeatable(name, async (trx) => {
-        const result = await work(trx);
-        await this.fence(trx);
-        return result;
-      }),
-    );
+  private async write<T>(name: string, work: (trx: Transaction) => Promise<T>): Promise<T> {
+    try {
+      return await this.database.transact(
+        repeatable(name, async (trx) => {
+          const result = await work(trx);
+          await this.fence(trx);
+          return result;
+        }),
+      );
+    } catch (error) {
+      // A row of the run that took over may be refused as a duplicate before the fence is reached.
+      if (failureKind(error) === 'refused') await this.database.read((session) => assertLeaseHeld(session, this.lease));
+      throw error;
+    }
   }
 }

@@ -37,6 +37,8 @@ export interface RunDocument {
   /** Orders that came after their day was closed, settled now under their own day. */
   late: { batchDay: string; totals: CurrencyTotal[] }[];
   withdrawn: { orderNo: string; state: string }[];
+  /** Orders of the day that are neither settled nor set aside. */
+  leftOrders: number;
   /** Messages of the day that wait or are parked. */
   unsentMessages: number;
   /** Earlier days that were owed and were settled first. */
@@ -69,6 +71,7 @@ export function emptyDocument(run: Run, tally: Tally, dryRun: boolean): RunDocum
     discrepancies: { open: 0 },
     late: [],
     withdrawn: tally.withdrawn,
+    leftOrders: 0,
     unsentMessages: 0,
     catchUp: [],
     slowestShards: tally.slowest.map((timing) => ({ ...timing, medianMs: tally.medianMs })),

@@ -8,7 +8,7 @@ import { messagesOf, type SettlementPlan } from '../settlement/planSettlement.js
 import { quarantinedAccounts } from '../settlement/quarantine.js';
 import { cutOffOf, type Calendar } from './calendar.js';
 import type { BatchEffects, ClosedRun, DayProof, Leftover, WithdrawnOrder } from './effects.js';
-import { batchOf, claimedTotals, netPositions } from './batchQueries.js';
+import { batchOf, claimedTotals, netPositions, parkedTotals } from './batchQueries.js';
 import { storedWatermark } from './runQueries.js';
 import type { Run, RunRequest } from './run.js';
 import { totalsText } from './totals.js';
@@ -29,6 +29,7 @@ export class DryEffects implements BatchEffects {
   private readonly planned = new Map<string, Planned>();
   private readonly debits = new Map<string, bigint>();
   private readonly credits = new Map<string, bigint>();
+  private parked: readonly CurrencyTotal[] = [];
 
   constructor(
     private readonly database: Database,
@@ -103,6 +104,9 @@ export class DryEffects implements BatchEffects {
     explained.addAll(claimed);
     explained.addAll(setAside.list());
     explained.addAll(run.withdrawnBefore);
+    const posted = new Totals();
+    posted.addAll(claimed);
+    for (const { currency, orders, netMinor } of this.parked) posted.add(currency, -orders, -netMinor);
     const check = (name: string, expected: string, actual: string) => ({
       name,
       ok: expected === actual,
@@ -121,7 +125,7 @@ export class DryEffects implements BatchEffects {
     ];
     return {
       outcome: checks.every(({ ok }) => ok) ? 'OK' : 'UNFINISHED',
-      totals: { source: run.source, claimed, outbox: claimed, posted: claimed },
+      totals: { source: run.source, claimed, outbox: claimed, posted: posted.list() },
       checks,
       orders: 0,
     };
@@ -141,7 +145,7 @@ export class DryEffects implements BatchEffects {
       settledAccounts: new Set(all.map((position) => position.accountNo)).size,
       carriedForward: new Set(all.filter((position) => position.netMinor < 0n).map((position) => position.accountNo))
         .size,
-      closed: complete,
+      closed: complete || run.late,
     };
   }
 
@@ -168,8 +172,11 @@ export class DryEffects implements BatchEffects {
     return Promise.resolve([]);
   }
 
-  post(): Promise<number> {
-    return Promise.resolve(0);
+  /** What is parked waits for an operator, in a real run too. */
+  async post(run: Run): Promise<number> {
+    const parked = await this.database.read((session) => parkedTotals(session, run.day));
+    this.parked = parked.totals;
+    return parked.messages;
   }
 
   finish(): Promise<void> {

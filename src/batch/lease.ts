@@ -119,7 +119,7 @@ function lockedBy(owner: Owner, held: LeaseRow): SettleError {
 }
 
 /** The fence, last statement of each money transaction: the lock it takes makes a takeover wait until the COMMIT is through. */
-export async function assertLeaseHeld(trx: Transaction, lease: Lease): Promise<void> {
+export async function assertLeaseHeld(trx: Session, lease: Lease): Promise<void> {
   const [row] = await trx.rows(
     `select fencing_no from lease where job = ? ${trx.dialect === 'sqlite' ? '' : 'lock in share mode'}`,
     [job],

@@ -28,6 +28,7 @@ export async function recordFailure(
   };
   try {
     document.totals.claimed = await deps.effects.claimed(run, false);
+    document.settledNow = await deps.effects.claimed(run, true);
     await stages.beat();
     await deps.effects.finish(run, {
       state: outcome,

@@ -115,7 +115,10 @@ export async function withDatabase<T>(
   });
   try {
     if (options.schema !== 'none') {
-      if (ownFile && (await schemaStatus(database)).applied.length === 0) await migrateUp(database);
+      if (ownFile && (await schemaStatus(database)).applied.length === 0) {
+        await migrateUp(database);
+        context.say(`Made a new database, ${target.path}, in this folder; SETTLE_DATABASE_URL names another.`);
+      }
       await requireSchema(database);
     }
     return await work(database);

@@ -3,7 +3,7 @@ import type { RunDocument } from '../batch/document.js';
 import { lastRun, runById } from '../batch/runQueries.js';
 import type { RunRequest } from '../batch/run.js';
 import { runDays, type RunDaysOptions } from '../batch/runDays.js';
-import { durationMs } from '../config.js';
+import { durationMs, isShort } from '../config.js';
 import type { Database } from '../db/database.js';
 import { dayAfterWatermark } from '../orders/queries.js';
 import { parseDatabaseUrl } from '../db/url.js';
@@ -223,7 +223,9 @@ function dayOrDue(context: CommandContext, given: string | undefined): BatchDay 
   const { calendar } = context.config;
   if (given === undefined) return dueDay(context.clock.now(), calendar);
   if (!isBatchDay(given)) {
-    throw new SettleError('USAGE', `--batch-day "${given}" is not a day of the calendar, YYYY-MM-DD.`);
+    throw new SettleError('USAGE', `--batch-day "${given}" is not a day of the calendar, YYYY-MM-DD.`, {
+      next: 'Write the day as in 2026-11-29.',
+    });
   }
   const cutOff = cutOffOf(given, calendar);
   if (cutOff > context.clock.now()) {
@@ -238,7 +240,9 @@ function parseDuration(text: string): number {
   if (!/^[1-9][0-9]{0,8}(ms|s|m|h)$/.test(text)) {
     throw new SettleError('USAGE', `--max-duration "${text}" is not a duration such as 90s, 15m or 2h.`);
   }
-  return durationMs(text);
+  const ms = durationMs(text);
+  if (!isShort(ms)) throw new SettleError('USAGE', `--max-duration "${text}" is longer than 24 days (576h).`);
+  return ms;
 }
 
 function within(flag: string, value: number, most: number): number {

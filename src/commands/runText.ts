@@ -1,6 +1,7 @@
 import type pc from 'picocolors';
 import type { RunDocument } from '../batch/document.js';
 import { formatMinorGrouped } from '../kernel/money.js';
+import { countText, plural } from '../reports/words.js';
 
 /** The summary of a run for people: verdict first, then what needs a person, then the figures, then what to type. */
 export function runText(document: RunDocument, colors: ReturnType<typeof pc.createColors>): string {
@@ -27,52 +28,62 @@ function attention(document: RunDocument): string[] {
   const { quarantined } = document.accounts;
   if (quarantined > 0)
     lines.push(
-      `  ${String(quarantined)} account(s) set aside: settle quarantine list --batch-day ${document.batchDay}`,
+      `  ${plural(quarantined, 'account')} set aside: settle quarantine list --batch-day ${document.batchDay}`,
+    );
+  if (document.leftOrders > 0)
+    lines.push(
+      `  ${plural(document.leftOrders, 'order')} of the day not settled: settle run --batch-day ${document.batchDay}`,
     );
   if (document.unsentMessages > 0)
-    lines.push(`  ${String(document.unsentMessages)} message(s) not delivered: settle outbox status`);
-  for (const check of document.checks.filter(({ ok }) => !ok)) {
+    lines.push(`  ${plural(document.unsentMessages, 'message')} not delivered: settle outbox status`);
+  // While something is left the totals must differ; only a contradiction is worth the figures.
+  for (const check of document.outcome === 'INTEGRITY' ? document.checks.filter(({ ok }) => !ok) : []) {
     lines.push(`  check ${check.name} differs: expected ${check.expected}; found ${check.actual}`);
   }
   for (const late of document.late) {
     for (const { currency, orders, netMinor } of late.totals) {
       lines.push(
-        `  late for ${late.batchDay}: ${String(orders)} orders, ${formatMinorGrouped(netMinor, currency)} ${currency}, settled under that day`,
+        `  after ${late.batchDay} was closed: ${plural(orders, 'order')}, ${formatMinorGrouped(netMinor, currency)} ${currency}, settled under that day`,
       );
     }
   }
   if (document.withdrawn.length > 0)
-    lines.push(
-      `  ${String(document.withdrawn.length)} order(s) were moved by somebody else during the run and left alone`,
-    );
+    lines.push(`  ${plural(document.withdrawn.length, 'order')} moved by somebody else during the run and left alone`);
   for (const day of document.catchUp)
-    lines.push(`  ${day.batchDay} was owed and settled first: ${String(day.orders)} orders, ${day.outcome}`);
+    lines.push(`  ${day.batchDay} was owed and settled first: ${plural(day.orders, 'order')}, ${day.outcome}`);
   return lines;
 }
 
 function figures(document: RunDocument): string[] {
-  const { totals } = document;
+  const { totals, dryRun } = document;
   const lines = totals.source.map(({ currency, orders, netMinor }) => {
-    const claimed = totals.claimed.find((total) => total.currency === currency);
-    const posted = totals.posted.find((total) => total.currency === currency);
-    return (
-      `  ${currency}  ${String(orders)} orders, net ${formatMinorGrouped(netMinor, currency)}` +
-      `; claimed ${String(claimed?.orders ?? 0)}, posted ${String(posted?.orders ?? 0)}`
-    );
+    const claimed = totals.claimed.find((total) => total.currency === currency)?.orders ?? 0;
+    const posted = totals.posted.find((total) => total.currency === currency)?.orders ?? 0;
+    const done = dryRun
+      ? `${countText(claimed)} would be settled`
+      : `${countText(claimed)} claimed, ${countText(posted)} posted`;
+    return `  ${currency}  ${plural(orders, 'order')}, net ${formatMinorGrouped(netMinor, currency)}; ${done}`;
   });
   if (lines.length === 0 && document.cancellation === null) lines.push('  No orders: a quiet day.');
-  const orders = totals.source.reduce((sum, total) => sum + total.orders, 0);
-  const seconds = document.durationMs / 1_000;
-  const rate = seconds > 0 && orders > 0 ? `, ${String(Math.round(orders / seconds))} orders/s` : '';
-  lines.push(
-    `  ${String(document.accounts.settled)} accounts settled in ${seconds.toFixed(1)} s${rate}; watermark ${document.watermark.reached} of ${document.watermark.top}`,
-  );
+  if (!document.alreadyClosed) lines.push(speed(document));
   return lines;
 }
 
+/** What this run did itself, and how fast; the lines above tell of the whole day. */
+function speed({ settledNow, durationMs, watermark }: RunDocument): string {
+  const orders = settledNow.reduce((sum, total) => sum + total.orders, 0);
+  const seconds = durationMs / 1_000;
+  const rate = seconds > 0 && orders > 0 ? `, ${countText(Math.round(orders / seconds))} orders/s` : '';
+  return `  ${plural(orders, 'order')} by this run in ${seconds.toFixed(1)} s${rate}; watermark ${watermark.reached} of ${watermark.top}`;
+}
+
 function next(document: RunDocument): string[] {
-  if (document.dryRun) return ['Next: settle run'];
+  const day = `--batch-day ${document.batchDay}`;
+  if (document.dryRun) return [`Next: the same command without --dry-run`];
   if (document.cancellation !== null) return ['Next: settle resume'];
-  if (document.outcome === 'INTEGRITY') return [`Next: settle verify --batch-day ${document.batchDay}`];
-  return [`Next: settle report --batch-day ${document.batchDay}`];
+  if (document.outcome === 'INTEGRITY') return [`Next: settle verify ${day}`];
+  if (document.unsentMessages > 0) return ['Next: settle outbox status'];
+  if (document.leftOrders > 0) return [`Next: settle run ${day}`];
+  if (document.accounts.quarantined > 0) return [`Next: settle quarantine list ${day}`];
+  return [`Next: settle report ${day}`];
 }

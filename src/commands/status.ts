@@ -10,9 +10,9 @@ import { withDatabase, type Command } from './context.js';
 export const status: Command<{ run?: string; check?: boolean }> = (context, options) => {
   const runId = options.run === undefined ? undefined : requireRunId(options.run);
   return withDatabase(context, async (database) => {
-    const view = await collectStatus(database, runId);
-    const check =
-      options.check === true ? await checkDueDay(database, dueDay(context.clock.now(), context.config.calendar)) : null;
+    const due = dueDay(context.clock.now(), context.config.calendar);
+    const view = await collectStatus(database, due, runId);
+    const check = options.check === true ? await checkDueDay(database, due) : null;
     if (context.output === 'text') await context.print(statusText(view, check));
     else await context.document({ schema: 'settle.status', ...view, check });
     return check === null || check.closed ? exitCodes.OK : exitCodes.PARTIAL;

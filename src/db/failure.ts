@@ -153,7 +153,7 @@ export function explainFailure(error: unknown, label: string): SettleError {
         advise(
           isAboutEncryption({ code, errno })
             ? 'Set ?ssl=on or ?ssl=verify in SETTLE_DATABASE_URL as the server wants it. verify needs the host name that is in the certificate, and knows private authorities from the file in NODE_EXTRA_CA_CERTS.'
-            : 'Check user, password and grants; the user needs SELECT, INSERT, UPDATE, DELETE, and for migrations CREATE, ALTER, INDEX, DROP. Some are let in encrypted only: ?ssl=on.',
+            : 'Check user, password, grants and the name of the database; the user needs SELECT, INSERT, UPDATE, DELETE, and for migrations CREATE, ALTER, INDEX, DROP. Some are let in encrypted only: ?ssl=on.',
         ),
       );
     default:

@@ -39,6 +39,10 @@ function parseMysqlUrl(url: string): DatabaseTarget {
   } catch {
     throw invalid('The database URL cannot be read as a URL; special characters in the password must be %-encoded.');
   }
+  // What stands behind an unescaped "#", "/" or "?" in a password would be taken for the address, and shown.
+  if (parsed.hash !== '' || url.lastIndexOf('@') > url.indexOf(parsed.pathname, url.indexOf('@'))) {
+    throw invalid('Special characters in the password must be %-encoded (@ is %40, / is %2F, # is %23).');
+  }
   const database = decode(parsed.pathname.replace(/^\//, ''));
   if (database === '' || database.includes('/')) throw invalid('The database URL names no database.');
   if (parsed.username === '') throw invalid('The database URL names no user.');

@@ -124,3 +124,24 @@ export async function ordersLeft(session: Session): Promise<LeftOrders[]> {
     processing: toCount(row['processing']),
   }));
 }
+
+export interface OwedDay {
+  batchDay: BatchDay;
+  orders: number;
+}
+
+/**
+ * Days up to one on which orders wait that no open batch holds: no run has begun the day, or they came after it was
+ * closed. Counted from the index alone.
+ */
+export async function owedDays(session: Session, upTo: BatchDay): Promise<OwedDay[]> {
+  const rows = await session.rows(
+    `select d.batch_day, d.orders - coalesce(b.orders_at_close, 0) as orders
+       from (select batch_day, count(*) as orders from settlement_order where batch_day <= ? group by batch_day) d
+       left join batch b on b.batch_day = d.batch_day
+      where b.batch_day is null or (b.state = 'CLOSED' and d.orders > b.orders_at_close)
+      order by d.batch_day`,
+    [upTo],
+  );
+  return rows.map((row) => ({ batchDay: toText(row['batch_day']), orders: toCount(row['orders']) }));
+}

@@ -110,6 +110,7 @@ function lines(say: (text: string) => void, clock: Clock, lineEveryMs: number): 
   return {
     stage: (name, total) => {
       ended();
+      if (name === 'SETTLING') Object.assign(done, { read: 0, claimed: 0, posted: 0 }); // another day begins
       current = { name, total, since: performance.now(), before: 0 };
       current.before = counted();
       tell(`${name} begins`);

@@ -3,7 +3,7 @@ import type { Session } from '../db/session.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { SettleError } from '../kernel/errors.js';
 import type { RunState } from '../kernel/states.js';
-import { ordersLeft } from '../orders/reportQueries.js';
+import { ordersLeft, owedDays, type OwedDay } from '../orders/reportQueries.js';
 import { outboxStatus } from '../outbox/views.js';
 import { activeQuarantine } from '../settlement/quarantineViews.js';
 import { cancellationOf, type ReportedRun } from './dayReport.js';
@@ -27,6 +27,8 @@ export interface StatusView {
   lease: LeaseView;
   run: RunStatus | null;
   openDays: BatchDay[];
+  /** Days up to the due one with orders that no run has begun, or that came after the day was closed. */
+  owedDays: OwedDay[];
   left: {
     orders: number;
     processing: number;
@@ -39,10 +41,10 @@ export interface StatusView {
 }
 
 /**
- * Who runs, how far, what is left, from one snapshot. `runId` asks for another run than the newest. Throws NOT_FOUND
+ * Who runs, how far, what is left of the days up to the due one, from one snapshot. `runId` asks for another run than the newest. Throws NOT_FOUND
  * when that run does not exist.
  */
-export async function collectStatus(database: Database, runId?: bigint): Promise<StatusView> {
+export async function collectStatus(database: Database, dueDay: BatchDay, runId?: bigint): Promise<StatusView> {
   return database.snapshot(async (session) => {
     const [run] = await queries.runRows(session, { id: runId, limit: 1 });
     if (run === undefined && runId !== undefined) {
@@ -53,16 +55,17 @@ export async function collectStatus(database: Database, runId?: bigint): Promise
     }
     const lease = await leaseView(session);
     const orders = await ordersLeft(session);
+    const owed = await owedDays(session, dueDay);
     const outbox = await outboxStatus(session);
     const left = {
-      orders: orders.reduce((sum, day) => sum + day.waiting, 0),
+      orders: orders.reduce((sum, day) => sum + day.waiting, 0) + owed.reduce((sum, day) => sum + day.orders, 0),
       processing: orders.reduce((sum, day) => sum + day.processing, 0),
       messagesNew: outbox.counts.NEW,
       messagesParked: outbox.counts.PARKED,
       quarantinedAccounts: (await activeQuarantine(session)).length,
     };
     const openDays = await queries.openDays(session);
-    const view = { lease, run: run === undefined ? null : runStatus(run), openDays, left };
+    const view = { lease, run: run === undefined ? null : runStatus(run), openDays, owedDays: owed, left };
     return { ...view, next: nextCommand(view) };
   });
 }
@@ -98,13 +101,15 @@ export function runStatus(run: queries.RunRow): RunStatus {
 
 const continued: ReadonlySet<RunState> = new Set(['INTERRUPTED', 'ABANDONED']);
 
-function nextCommand({ lease, run, openDays, left }: Omit<StatusView, 'next'>): string | null {
+function nextCommand({ lease, run, openDays, owedDays: owed, left }: Omit<StatusView, 'next'>): string | null {
   if (run === null) return lease.held && !lease.expired ? null : 'settle run';
   if (run.state === 'RUNNING') return lease.held && !lease.expired ? null : 'settle resume';
   if (continued.has(run.state) && openDays.length > 0) return 'settle resume';
   if (run.state === 'INTEGRITY') return `settle verify --batch-day ${run.batchDay}`;
   if (left.messagesParked > 0) return 'settle outbox status';
   if (openDays.length > 0 || left.messagesNew > 0) return 'settle run';
+  // Named, since the first of them may lie further back than a run looks by itself.
+  if (owed[0] !== undefined) return `settle run --batch-day ${owed[0].batchDay}`;
   if (left.quarantinedAccounts > 0) return 'settle quarantine list';
   return `settle report --batch-day ${run.batchDay}`;
 }

@@ -53,16 +53,27 @@ function cancellationText({ code, detail, stage }: NonNullable<RunStatus['cancel
   return `${code}${stage === null ? '' : ` in ${stage}`}${detail === null ? '' : `: ${detail}`}`;
 }
 
-function leftText({ left, openDays }: StatusView): string {
+function leftText({ left, openDays, owedDays }: StatusView): string {
   const parts = [
     ...(openDays.length > 0 ? [`open ${openDays.length === 1 ? 'day' : 'days'} ${openDays.join(', ')}`] : []),
-    ...(left.orders > 0 ? [`${plural(left.orders, 'order')} not claimed`] : []),
+    ...(left.orders > 0 ? [`${plural(left.orders, 'order')} not claimed${daysText(owedDays)}`] : []),
     ...(left.processing > 0 ? [`${plural(left.processing, 'order')} claimed and not posted`] : []),
     ...(left.messagesNew > 0 ? [`${plural(left.messagesNew, 'message')} not delivered`] : []),
     ...(left.messagesParked > 0 ? [`${plural(left.messagesParked, 'message')} parked`] : []),
     ...(left.quarantinedAccounts > 0 ? [`${plural(left.quarantinedAccounts, 'account')} in quarantine`] : []),
   ];
   return parts.length === 0 ? 'nothing' : parts.join(', ');
+}
+
+const daysShown = 5;
+
+function daysText(owed: StatusView['owedDays']): string {
+  if (owed.length === 0) return '';
+  const more = owed.length > daysShown ? ` and ${String(owed.length - daysShown)} more days` : '';
+  return ` (of ${owed
+    .slice(0, daysShown)
+    .map(({ batchDay }) => batchDay)
+    .join(', ')}${more})`;
 }
 
 /** The table of `settle runs`, newest first. */

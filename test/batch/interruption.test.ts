@@ -94,6 +94,12 @@ describe.each(databaseKinds)('after an interruption [%s]', (kind) => {
     expect(JSON.parse(ended.stdout)).toMatchObject({ cancellation: { code: 'DEADLINE' }, closed: false });
   });
 
+  test('a --max-duration longer than a timer can hold is refused instead of ending the run at once', async () => {
+    const ended = await settle(['run', ...slowly, '--max-duration', '600h'], { url: current.url });
+    expect(ended.code).toBe(2);
+    expect(ended.stderr).toContain('--max-duration "600h" is longer than 24 days (576h).');
+  });
+
   test('a run that starts while another holds the lease names the holder, exits 11 and has touched nothing', async () => {
     const startedAt = '2026-11-30T01:00:00.000Z';
     await acquireLease(current.database, { durationMs: 600_000, command: 'settle run', startedAt });

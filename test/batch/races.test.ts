@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { DatabaseEffects } from '../../src/batch/databaseEffects.js';
+import { Database } from '../../src/db/database.js';
 import { repeatable } from '../../src/db/transaction.js';
 import { verifyBooks } from '../../src/reconciliation/verify.js';
 import { releaseAccount } from '../../src/settlement/releaseAccount.js';
@@ -147,5 +148,29 @@ describe.each(databaseKinds)('what others do while a run works [%s]', (kind) => 
     expect(document.totals.source).toEqual([{ currency: 'USD', orders: 1, netMinor: 100n }]);
     expect(document.totals.read).toEqual(document.totals.source);
     expect((await verifyBooks(current.database, { batchDay: day })).filter((check) => !check.ok)).toEqual([]);
+  });
+
+  test('a run that wakes up before it has opened its day, after another has settled it, says that it lost the lease', async () => {
+    await givenOrders(current.database, [{ orderNo: 'O1', accountNo: 'A', minor: 100 }]);
+    const original = DatabaseEffects.prototype.open;
+    const spy = jest.spyOn(DatabaseEffects.prototype, 'open').mockImplementation(async function (
+      this: DatabaseEffects,
+      ...given
+    ) {
+      spy.mockRestore();
+      // The day's input is read; while this process sleeps, another takes the lease over and settles the day.
+      const read = jest.spyOn(current.database, 'snapshot');
+      const snapshot = Database.prototype.snapshot;
+      read.mockImplementationOnce(async function (this: Database, work) {
+        const result = await snapshot.call(this, work);
+        read.mockRestore();
+        await change('update lease set owner = null');
+        await runDay(current.database);
+        return result;
+      });
+      return original.apply(this, given);
+    });
+    await expect(runDay(current.database)).rejects.toMatchObject({ code: 'LEASE_LOST', exitCode: 11 });
+    expect(await column('select state from run')).toEqual(['OK']);
   });
 });

@@ -322,6 +322,10 @@ describe.each(databaseKinds)('settling a day [%s]', (kind) => {
     );
     expect(await column(`select distinct account_no from settlement_order where state = 'PROCESSING'`)).toEqual(['A4']);
     await change('drop trigger refuse');
+    const dry = await runDay(current.database, { dryRun: true });
+    const real = await runDay(current.database);
+    expect(dry).toMatchObject({ outcome: 'PARTIAL', closed: false, unsentMessages: real.unsentMessages });
+    expect(dry.totals).toEqual(real.totals);
     await change(`update outbox set state = 'NEW', attempts = 0 where state = 'PARKED'`);
     expect(await runDay(current.database)).toMatchObject({ outcome: 'OK', closed: true });
   });
