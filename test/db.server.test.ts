@@ -23,6 +23,7 @@ beforeAll(async () => {
     '--max-allowed-packet=1M',
     '--loose-innodb-snapshot-isolation=ON',
     '--transaction-isolation=SERIALIZABLE',
+    '--autocommit=0',
     '--default-time-zone=-07:00',
     '--innodb-lock-wait-timeout=1000',
     '--lower-case-table-names=1',
@@ -48,14 +49,14 @@ async function withDatabase<T>(work: (database: Database) => Promise<T>, stateme
 }
 
 describe('a server with an empty sql_mode, latin1, small packets and other isolation', () => {
-  beforeAll(() =>
-    withDatabase(async (database) => {
-      await migrateUp(database);
+  beforeAll(async () => {
+    await withDatabase(migrateUp);
+    await withDatabase(async (database) => {
       await database.forMigrations.raw(
         'create table plain (id varchar(5) character set ascii, tiny tinyint, minor bigint, day date, note longtext character set utf8mb4)',
       );
-    }),
-  );
+    });
+  });
 
   const cases: [string, string, readonly Binding[]][] = [
     ['a text that is too long', 'insert into plain (id) values (?)', ['abcdef']],
@@ -166,6 +167,13 @@ describe('a server with an empty sql_mode, latin1, small packets and other isola
       expect(toCount(row?.['n'])).toBe(0);
     }),
   );
+
+  test('a migration is there for the next process', async () => {
+    expect(await settle(['migrate', 'status'], { url })).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('applied'),
+    });
+  });
 
   test('is read in UTC', () =>
     withDatabase(async (database) => {

@@ -35,6 +35,8 @@ export async function prepareMysql(
   const settings = [
     `sql_mode = '${sqlMode}'`,
     `time_zone = '+00:00'`,
+    // Outside a unit each statement stands alone, and a migration's DDL and lock are not left to a later COMMIT.
+    'autocommit = 1',
     `innodb_lock_wait_timeout = ${String(lockSecondsMax)}`,
     // A peer that vanished without a FIN must not keep locks for the default of eight hours.
     'wait_timeout = 600',
