@@ -1,13 +1,13 @@
 import type { Database } from '../db/database.js';
 import { failureKind } from '../db/failure.js';
-import { repeatable } from '../db/transaction.js';
+import { repeatable, type Unit } from '../db/transaction.js';
 import type { Transaction } from '../db/session.js';
 import { fromInstant } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { instantText, type Clock } from '../kernel/clock.js';
 import { batchMoves, move } from '../kernel/states.js';
 import { postSettlements } from '../ledger/postSettlements.js';
-import type { CurrencyTotal } from '../orders/order.js';
+import type { CurrencyTotal, Order } from '../orders/order.js';
 import {
   finishOrders,
   initOrders,
@@ -15,6 +15,7 @@ import {
   signedTotals,
   sourceTotals,
   topOrderId,
+  unchangedOrders,
   withdrawnTotals,
 } from '../orders/queries.js';
 import { unsentMessages } from '../outbox/queries.js';
@@ -98,7 +99,7 @@ export class DatabaseEffects implements BatchEffects {
     const untilId = request.untilId !== null && request.untilId < topId ? request.untilId : topId;
     const orders = totals.reduce((sum, total) => sum + total.orders, 0);
     const { fencingNo, owner } = this.lease;
-    const id = await this.database.transact({
+    const id = await this.fenced({
       name: 'open run',
       work: async (trx) => {
         if (input === null) {
@@ -106,9 +107,7 @@ export class DatabaseEffects implements BatchEffects {
         } else await raiseTopId(trx, day, topId);
         await replaceSourceTotals(trx, day, totals);
         const opened = { day, request, fencingNo, owner: JSON.stringify(owner), fromId, topId, orders };
-        const runId = await insertRun(trx, opened, this.now());
-        await this.fence(trx);
-        return runId;
+        return insertRun(trx, opened, this.now());
       },
       // A lease opens each day once, so the run of this day under its number is this one.
       landed: (session) => runUnder(session, day, fencingNo),
@@ -173,6 +172,10 @@ export class DatabaseEffects implements BatchEffects {
     return moved;
   }
 
+  unchanged(run: Run, orders: readonly Order[]): Promise<readonly Order[]> {
+    return this.database.read((session) => unchangedOrders(session, run.day, orders));
+  }
+
   leftover(run: Run): Promise<Leftover[]> {
     return this.database.read((session) => initOrders(session, run.day, run.topId));
   }
@@ -235,15 +238,21 @@ export class DatabaseEffects implements BatchEffects {
   private readonly fence = (trx: Transaction): Promise<void> => assertLeaseHeld(trx, this.lease);
 
   /** A small write under the fence; repeating it after a lost COMMIT changes nothing more. */
-  private async write<T>(name: string, work: (trx: Transaction) => Promise<T>): Promise<T> {
+  private write<T>(name: string, work: (trx: Transaction) => Promise<T>): Promise<T> {
+    return this.fenced(repeatable(name, work));
+  }
+
+  /** A unit of work whose last statement is the fence. */
+  private async fenced<T>(unit: Unit<T>): Promise<T> {
     try {
-      return await this.database.transact(
-        repeatable(name, async (trx) => {
-          const result = await work(trx);
+      return await this.database.transact({
+        ...unit,
+        work: async (trx) => {
+          const result = await unit.work(trx);
           await this.fence(trx);
           return result;
-        }),
-      );
+        },
+      });
     } catch (error) {
       // A row of the run that took over may be refused as a duplicate before the fence is reached.
       if (failureKind(error) === 'refused') await this.database.read((session) => assertLeaseHeld(session, this.lease));

@@ -2,7 +2,7 @@ import type { Database } from '../db/database.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { instantText } from '../kernel/clock.js';
 import { settlementEntry } from '../ledger/journalEntry.js';
-import { Totals, type CurrencyTotal } from '../orders/order.js';
+import { Totals, type CurrencyTotal, type Order } from '../orders/order.js';
 import { initOrders, signedTotals, sourceTotals, topOrderId, withdrawnTotals } from '../orders/queries.js';
 import { messagesOf, type SettlementPlan } from '../settlement/planSettlement.js';
 import { quarantinedAccounts } from '../settlement/quarantine.js';
@@ -166,6 +166,10 @@ export class DryEffects implements BatchEffects {
 
   setAside(): Promise<void> {
     return Promise.resolve();
+  }
+
+  unchanged(_run: Run, orders: readonly Order[]): Promise<readonly Order[]> {
+    return Promise.resolve(orders);
   }
 
   withdraw(): Promise<WithdrawnOrder[]> {

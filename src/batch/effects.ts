@@ -1,6 +1,6 @@
 import type { BatchDay } from '../kernel/batchDay.js';
 import type { Check, Reconciliation } from '../reconciliation/reconcile.js';
-import type { CurrencyTotal } from '../orders/order.js';
+import type { CurrencyTotal, Order } from '../orders/order.js';
 import type { SettlementPlan } from '../settlement/planSettlement.js';
 import type { SetAside } from '../settlement/quarantine.js';
 import type { RunEnd, RunProgress } from './runQueries.js';
@@ -48,10 +48,12 @@ export interface BatchEffects {
   /** Renews the lease and writes how far the run is. Throws LEASE_LOST when another run has taken over. */
   beat(run: Run, progress: RunProgress): Promise<void>;
   setAside(run: Run, accounts: readonly SetAside[]): Promise<void>;
-  /** Settles one chunk, whole or not at all; throws OrdersMoved when one of its orders is no longer INIT. */
+  /** Settles one chunk, whole or not at all; throws OrdersMoved when one of its orders is not as it was read. */
   settle(run: Run, plan: SettlementPlan): Promise<void>;
   /** Lists orders that somebody else moved; returns them. */
   withdraw(run: Run, orderIds: readonly bigint[]): Promise<WithdrawnOrder[]>;
+  /** Those of these orders that are still as they were read. */
+  unchanged(run: Run, orders: readonly Order[]): Promise<readonly Order[]>;
   /** The sweep over the state column. */
   leftover(run: Run): Promise<Leftover[]>;
   /** Freezes the source totals anew, after orders appeared below the watermark. */

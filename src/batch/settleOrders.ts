@@ -172,6 +172,10 @@ async function settleOrIsolate(
   }
 }
 
+/**
+ * The orders that are still as they were read. Those that somebody failed or cancelled are listed; those that somebody
+ * edited are left to the next pass, which reads them anew.
+ */
 async function withoutMoved(
   deps: BatchDeps,
   run: Run,
@@ -182,10 +186,18 @@ async function withoutMoved(
     run,
     orders.map((order) => order.id),
   );
-  invariant(moved.length > 0, 'STATE_MOVE_FORBIDDEN', 'Orders left INIT and came back to it.', { runId: run.id });
-  const gone = new Set(moved.map((order) => order.id));
+  const unchanged = await deps.effects.unchanged(run, orders);
+  invariant(unchanged.length < orders.length, 'STATE_MOVE_FORBIDDEN', 'Orders changed and changed back.', {
+    runId: run.id,
+  });
   for (const { orderNo, state } of moved) tally.withdrawn.push({ orderNo, state });
-  return orders.filter((order) => !gone.has(order.id));
+  const accountedFor = new Set([...moved.map(({ id }) => id), ...unchanged.map(({ id }) => id)]);
+  for (const order of orders) {
+    if (accountedFor.has(order.id)) continue;
+    tally.read.add(order.currency, -1, -signedAmount(order));
+    tally.orders.read -= 1;
+  }
+  return unchanged;
 }
 
 /** Contiguous low watermark: rises to a page's end when that page and all before it are done. */

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import type { Connection } from 'mysql2';
 import type BetterSqlite3 from 'better-sqlite3';
 import type { Engine } from '../../migrations/vocabulary.js';
@@ -70,6 +71,8 @@ function assertSupported(facts: ServerFacts): void {
 /** Pragmas of the SQLite file. WAL lets `settle status` read while a run writes; FULL makes each commit durable. */
 export function prepareSqlite(connection: BetterSqlite3.Database, facts: ServerFacts, readOnly: boolean): void {
   connection.defaultSafeIntegers(true);
+  // Servers have it: the checksum of a text's UTF-8 bytes.
+  connection.function('crc32', { deterministic: true }, (text: unknown) => BigInt(crc32(String(text))));
   connection.pragma('busy_timeout = 5000');
   if (!readOnly) connection.pragma('journal_mode = WAL');
   connection.pragma('synchronous = FULL');

@@ -2,6 +2,7 @@ import type { BatchDay } from '../kernel/batchDay.js';
 import type { AccountState, OrderState, OrderType } from '../kernel/states.js';
 import type { Session, Transaction } from '../db/session.js';
 import { exactSum, fromInstant, oneOfIds, sumIn, toBigInt, toCount, toText } from '../db/values.js';
+import { fingerprint, fingerprintSql } from './fingerprint.js';
 import { signedAmount, type CurrencyTotal, type Order } from './order.js';
 
 // With their siblings in this folder, the only statements of the batch that name the order table.
@@ -115,20 +116,45 @@ function sharedText(shared: Map<string, string>, value: unknown): string {
 }
 
 /**
- * Claims these orders (ids ascending, so that no two lanes lock in opposite order) for a chunk. Fewer claimed than
- * asked means that somebody moved one since its page was read: the caller rolls back and plans again.
+ * Claims these orders (ids ascending, so that no two lanes lock in opposite order) for a chunk. False when somebody moved
+ * one since its page was read, or edited what its net is made from: the caller rolls back and plans again.
  */
 export async function claimOrders(
   trx: Transaction,
   orderIds: readonly bigint[],
-  chunk: { runId: bigint; chunkNo: number },
-): Promise<number> {
+  chunk: { runId: bigint; chunkNo: number; batchDay: BatchDay; fingerprint: bigint },
+): Promise<boolean> {
   const ids = oneOfIds(trx.dialect, 'id', orderIds);
-  return trx.change(
+  const claimed = await trx.change(
     `update settlement_order set state = 'PROCESSING', version = version + 1, run_id = ?, chunk_no = ?
-      where ${ids.sql} and state = 'INIT'`,
-    [chunk.runId, chunk.chunkNo, ...ids.bindings],
+      where ${ids.sql} and state = 'INIT' and batch_day = ?`,
+    [chunk.runId, chunk.chunkNo, ...ids.bindings, chunk.batchDay],
   );
+  if (claimed !== orderIds.length) return false;
+  const [row] = await trx.rows(
+    `select sum(${fingerprintSql}) as fingerprint from settlement_order where ${ids.sql}`,
+    ids.bindings,
+  );
+  return toBigInt(row?.['fingerprint']) === chunk.fingerprint;
+}
+
+/** Those of these orders that are still as they were read: INIT, of this day, and what their nets are made from. */
+export async function unchangedOrders(
+  session: Session,
+  day: BatchDay,
+  orders: readonly Order[],
+): Promise<readonly Order[]> {
+  const ids = oneOfIds(
+    session.dialect,
+    'id',
+    orders.map((order) => order.id),
+  );
+  const rows = await session.tuples(
+    `select id, ${fingerprintSql} from settlement_order where ${ids.sql} and state = 'INIT' and batch_day = ?`,
+    [...ids.bindings, day],
+  );
+  const found = new Map(rows.map(([id, print]) => [toBigInt(id), toBigInt(print)]));
+  return orders.filter((order) => found.get(order.id) === fingerprint([order]));
 }
 
 /** Moves posted orders to SUCCESS; the count must equal the number of ids, since only the ledger makes this move. */

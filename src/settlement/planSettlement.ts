@@ -1,6 +1,7 @@
 import type { BatchDay } from '../kernel/batchDay.js';
 import { invariant } from '../kernel/invariant.js';
 import { netOrders, type Net } from '../netting/netOrders.js';
+import { fingerprint } from '../orders/fingerprint.js';
 import type { Order } from '../orders/order.js';
 import { settlementMessage, type SettlementMessage } from '../outbox/message.js';
 
@@ -13,6 +14,8 @@ export interface SettlementPlan {
   /** Ascending. */
   readonly orderIds: readonly bigint[];
   readonly nets: readonly Net[];
+  /** Checksum of the orders as they were read; see `orders/fingerprint`. */
+  readonly fingerprint: bigint;
 }
 
 /** Pure: the nets of a chunk's orders. Each has a business number by its place, and one message: see `messagesOf`. */
@@ -28,7 +31,7 @@ export function planSettlement(
       `Order ${String(orderIds[at])} is in its chunk twice, or out of order.`,
     );
   }
-  return { ...chunk, orderIds, nets: netOrders(orders) };
+  return { ...chunk, orderIds, nets: netOrders(orders), fingerprint: fingerprint(orders) };
 }
 
 /** The outbox messages of a plan, one a net, made as they are taken. */

@@ -5,7 +5,7 @@ import { appendOutbox } from '../outbox/append.js';
 import { messagesOf, type SettlementPlan } from './planSettlement.js';
 import { chunkOrders, insertNets, markChunk } from './queries.js';
 
-/** Somebody moved an order of the chunk since its page was read: nothing was written; read again and plan again. */
+/** Somebody moved or edited an order of the chunk since its page was read: nothing was written; read again and plan again. */
 export class OrdersMoved extends Error {
   override readonly name = 'OrdersMoved';
 }
@@ -24,12 +24,11 @@ export async function settleChunk(
     name: 'settle chunk',
     work: async (trx) => {
       await markChunk(trx, plan, now());
-      const claimed = await claimOrders(trx, plan.orderIds, plan);
-      if (claimed !== plan.orderIds.length) throw new OrdersMoved();
+      if (!(await claimOrders(trx, plan.orderIds, plan))) throw new OrdersMoved();
       await insertNets(trx, plan);
       await appendOutbox(trx, messagesOf(plan), now());
       await fence(trx);
-      return claimed;
+      return plan.orderIds.length;
     },
     landed: (session) => chunkOrders(session, plan.runId, plan.chunkNo),
   });

@@ -5,7 +5,7 @@ import { repeatable } from '../../src/db/transaction.js';
 import { verifyBooks } from '../../src/reconciliation/verify.js';
 import { releaseAccount } from '../../src/settlement/releaseAccount.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
-import { day, givenAccounts, givenOrders, runDay } from '../support/day.js';
+import { day, givenAccounts, givenOrders, payables, runDay } from '../support/day.js';
 
 type Step = 'leftover' | 'reconcile' | 'close';
 
@@ -43,6 +43,41 @@ describe.each(databaseKinds)('what others do while a run works [%s]', (kind) => 
       reason: 'checked',
       at: '2026-11-30T02:00:00.000Z',
     });
+
+  test.each([
+    [`account_no = 'B'`, { 'B USD': '107', 'A USD': '50' }],
+    [`amount_minor = 900`, { 'A USD': '950', 'B USD': '7' }],
+    [`currency = 'JPY'`, { 'A JPY': '100', 'A USD': '50', 'B USD': '7' }],
+    [`type = 'REFUND'`, { 'A USD': '-50', 'B USD': '7' }],
+    [`channel = 'BANK'`, { 'A USD': '150', 'B USD': '7' }],
+    [`batch_day = '2026-11-28'`, { 'A USD': '50', 'B USD': '7' }],
+  ])(
+    'an order edited after its page was read (%s) is settled as it is now, or under its new day',
+    async (edit, owed) => {
+      await givenOrders(current.database, [
+        { orderNo: 'O1', accountNo: 'A', minor: 100 },
+        { orderNo: 'O2', accountNo: 'A', minor: 50 },
+        { orderNo: 'O3', accountNo: 'B', minor: 7 },
+      ]);
+      const settleAsUsual = DatabaseEffects.prototype.settle;
+      const spy = jest.spyOn(DatabaseEffects.prototype, 'settle');
+      spy.mockImplementation(async function (this: DatabaseEffects, run, plan) {
+        spy.mockRestore();
+        await change(`update settlement_order set ${edit} where order_no = 'O1'`);
+        await settleAsUsual.call(this, run, plan);
+      });
+      const document = await runDay(current.database);
+      expect(document).toMatchObject({ outcome: 'OK', closed: true });
+      expect(document.totals.posted).toEqual(document.totals.source);
+      expect(await payables(current.database)).toEqual(Object.fromEntries(Object.entries(owed).sort()));
+      const receivable = await column(
+        `select distinct sub_account from ledger_entry where ledger_account = 'CHANNEL_RECEIVABLE' order by sub_account`,
+      );
+      expect(receivable).toEqual(edit.startsWith('channel') ? ['BANK', 'CARD'] : ['CARD']);
+      const checks = await verifyBooks(current.database, { batchDay: day });
+      expect(checks.flatMap(({ contradictions }) => contradictions)).toEqual([]);
+    },
+  );
 
   test('an order that becomes visible below the top id while the day is being closed is settled by the next run', async () => {
     await givenOrders(current.database, [
