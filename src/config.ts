@@ -142,6 +142,7 @@ function fileTree(explicit: string | undefined): Tree {
 /** Every leaf of the schema has a variable: batch.pageSize is SETTLE_BATCH_PAGE_SIZE. An empty one counts as unset. */
 function environmentTree(environment: NodeJS.ProcessEnv): Tree {
   const tree: Tree = {};
+  refuseSlips(environment);
   for (const path of leafPaths()) {
     const name = variableName(path);
     const secretFile = setOrUndefined(environment[`${name}_FILE`]);
@@ -153,6 +154,20 @@ function environmentTree(environment: NodeJS.ProcessEnv): Tree {
     node[path[path.length - 1] as string] = scalar(text, path);
   }
   return tree;
+}
+
+/** A variable that is nearly one of ours would be passed over in silence, and the run would go to another database. */
+function refuseSlips(environment: NodeJS.ProcessEnv): void {
+  const known = leafPaths().flatMap((path) => [variableName(path), `${variableName(path)}_FILE`]);
+  for (const name of Object.keys(environment)) {
+    if (!name.startsWith('SETTLE_') || known.includes(name)) continue;
+    const near = nearest(name, known);
+    if (near === null) continue;
+    throw new SettleError('CONFIG_INVALID', `Unknown environment variable ${name}; did you mean ${near}?`, {
+      details: { settings: [name] },
+      next: `Rename it to ${near}, or unset it.`,
+    });
+  }
 }
 
 function secretFrom(name: string, file: string): string {

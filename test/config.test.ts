@@ -36,6 +36,20 @@ const problem = (options: Parameters<typeof load>[0]): SettleError => {
   throw new Error('The configuration was accepted.');
 };
 
+describe('the environment', () => {
+  test('a variable that is nearly one of ours is refused, since it would send the run to another database', () => {
+    expect(() => load({ environment: { SETTLE_DATABSE_URL: 'mysql://u:p@h/db' } })).toThrow(
+      'Unknown environment variable SETTLE_DATABSE_URL; did you mean SETTLE_DATABASE_URL?',
+    );
+  });
+
+  test('variables of other purposes are left alone', () => {
+    expect(load({ environment: { SETTLE_TEST_MYSQL_URL: 'x', SETTLE_HOME: 'y', SETTLE_DEBUG: '1' } })).toEqual(
+      load({}),
+    );
+  });
+});
+
 describe('precedence', () => {
   test('a flag wins over the environment, the environment over the file, the file over the default', () => {
     const yaml = 'batch: { lookBackDays: 2 }';

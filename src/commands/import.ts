@@ -42,6 +42,13 @@ async function importAndTell<Row extends object>(
       files: outcomes.map((outcome) => outcomeDocument(outcome, ofAccounts)),
     });
   }
+  for (const { file, refused } of outcomes.filter((outcome) => outcome.refused !== null)) {
+    context.say(`settle: FILE_REFUSED: ${printable(file)}: ${refused?.code ?? ''}`);
+    context.say('  next: mend the file and import it again; what is stored of it already counts as repeated');
+  }
+  if (outcomes.some(({ rejectedCount }) => rejectedCount > 0)) {
+    context.say('Rejected rows are not stored; mend them and import the file again, the others count as repeated.');
+  }
   if (outcomes.some(({ refused }) => refused !== null)) return exitCodes.USAGE;
   return outcomes.some(({ rejectedCount }) => rejectedCount > 0) ? exitCodes.PARTIAL : exitCodes.OK;
 }
