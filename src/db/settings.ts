@@ -79,7 +79,7 @@ export function prepareSqlite(connection: BetterSqlite3.Database, facts: ServerF
   // 64 MB of log between checkpoints: a chunk dirties most pages that hold its day, and each checkpoint writes them all again.
   connection.pragma('wal_autocheckpoint = 16384');
   connection.pragma('foreign_keys = ON');
-  connection.pragma('cache_size = -16384');
+  connection.pragma('cache_size = -8192');
   if (readOnly) connection.pragma('query_only = ON');
   const row = connection.prepare('select sqlite_version() as version').get() as { version: string };
   facts.version = row.version;
