@@ -117,7 +117,9 @@ export async function withDatabase<T>(
     if (options.schema !== 'none') {
       if (ownFile && (await schemaStatus(database)).applied.length === 0) {
         await migrateUp(database);
-        context.say(`Made a new database, ${target.path}, in this folder; SETTLE_DATABASE_URL names another.`);
+        // With --json stderr is for one error document at most.
+        if (context.output === 'text')
+          context.say(`Made a new database, ${target.path}, in this folder; SETTLE_DATABASE_URL names another.`);
       }
       await requireSchema(database);
     }

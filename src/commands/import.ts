@@ -35,13 +35,21 @@ async function importAndTell<Row extends object>(
       onProgress: everyHalfMinute(context),
     }),
   );
-  if (context.output === 'text') for (const outcome of outcomes) await printOutcome(context, outcome, ofAccounts);
-  else {
+  if (context.output === 'text') {
+    for (const outcome of outcomes) await printOutcome(context, outcome, ofAccounts);
+    sayWhatNext(context, outcomes);
+  } else {
     await context.document({
       schema: 'settle.import',
       files: outcomes.map((outcome) => outcomeDocument(outcome, ofAccounts)),
     });
   }
+  if (outcomes.some(({ refused }) => refused !== null)) return exitCodes.USAGE;
+  return outcomes.some(({ rejectedCount }) => rejectedCount > 0) ? exitCodes.PARTIAL : exitCodes.OK;
+}
+
+/** For the person at the terminal; the document says it all by itself. */
+function sayWhatNext(context: CommandContext, outcomes: readonly FileOutcome[]): void {
   for (const { file, refused } of outcomes.filter((outcome) => outcome.refused !== null)) {
     context.say(`settle: FILE_REFUSED: ${printable(file)}: ${refused?.code ?? ''}`);
     context.say('  next: mend the file and import it again; what is stored of it already counts as repeated');
@@ -49,8 +57,6 @@ async function importAndTell<Row extends object>(
   if (outcomes.some(({ rejectedCount }) => rejectedCount > 0)) {
     context.say('Rejected rows are not stored; mend them and import the file again, the others count as repeated.');
   }
-  if (outcomes.some(({ refused }) => refused !== null)) return exitCodes.USAGE;
-  return outcomes.some(({ rejectedCount }) => rejectedCount > 0) ? exitCodes.PARTIAL : exitCodes.OK;
 }
 
 function outcomeDocument(outcome: FileOutcome, ofAccounts: boolean): Record<string, unknown> {
