@@ -1,9 +1,9 @@
 import type { Session, Transaction } from '../db/session.js';
-import { exactSum, fromInstant, sumIn, sumIsNegative, toBigInt, toCount, toInstant, toText } from '../db/values.js';
+import { exactSum, fromInstant, sumIsNegative, toBigInt, toCount, toInstant, toText } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import type { BatchState } from '../kernel/states.js';
 import type { CurrencyTotal } from '../orders/order.js';
-import type { SourceTotal } from '../orders/queries.js';
+import { currencyTotalIn, type SourceTotal } from '../orders/queries.js';
 
 export interface BatchRow {
   day: BatchDay;
@@ -106,11 +106,7 @@ export async function claimedTotals(session: Session, day: BatchDay, runId?: big
       group by n.currency order by n.currency`,
     runId === undefined ? [day] : [day, runId],
   );
-  return rows.map((row) => ({
-    currency: toText(row['currency']),
-    orders: toCount(row['orders']),
-    netMinor: sumIn(row, 'net'),
-  }));
+  return rows.map(currencyTotalIn);
 }
 
 /** Nets of a day whose message is parked, by currency, and how many messages that is: what a run cannot post. */
@@ -130,11 +126,7 @@ export async function parkedTotals(
   );
   return {
     messages: rows.reduce((sum, row) => sum + toCount(row['messages']), 0),
-    totals: rows.map((row) => ({
-      currency: toText(row['currency']),
-      orders: toCount(row['orders']),
-      netMinor: sumIn(row, 'net'),
-    })),
+    totals: rows.map(currencyTotalIn),
   };
 }
 
@@ -153,23 +145,4 @@ export async function accountCounts(
     [day],
   );
   return { settled: toCount(row?.['settled'] ?? 0), carriedForward: toCount(row?.['carried'] ?? 0) };
-}
-
-/** Positions of a day: the sum of its nets by account and currency. */
-export async function netPositions(
-  session: Session,
-  day: BatchDay,
-): Promise<(CurrencyTotal & { accountNo: string })[]> {
-  const rows = await session.rows(
-    `select n.account_no, n.currency, sum(n.orders) as orders, ${exactSum(session.dialect, 'n.amount_minor', 'net')}
-       from chunk c join net n on n.run_id = c.run_id and n.chunk_no = c.chunk_no
-      where c.batch_day = ? group by n.account_no, n.currency`,
-    [day],
-  );
-  return rows.map((row) => ({
-    accountNo: toText(row['account_no']),
-    currency: toText(row['currency']),
-    orders: toCount(row['orders']),
-    netMinor: sumIn(row, 'net'),
-  }));
 }

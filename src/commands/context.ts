@@ -37,11 +37,6 @@ export interface CommandContext {
 /** Ends with the exit code. */
 export type Command<Options> = (context: CommandContext, options: Options) => Promise<number>;
 
-export interface Streams {
-  stdout: NodeJS.WritableStream;
-  stderr: NodeJS.WritableStream;
-}
-
 /** Writes whole texts to a stream; after the reader went away (EPIPE) it drops the rest in silence. */
 export function lineWriter(stream: NodeJS.WritableStream): (text: string) => Promise<void> {
   let closed = false;

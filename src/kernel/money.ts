@@ -1,11 +1,5 @@
 import * as iso4217 from 'dinero.js/currencies';
 
-/** An amount in minor units (cents, yen, fils) of one currency. Amounts of two currencies are never added. */
-export interface Money {
-  readonly currency: string;
-  readonly minor: bigint;
-}
-
 /** Symmetric on purpose: the magnitude of every stored amount must fit too, since ledger entries are positive. */
 export const minorMax = 2n ** 63n - 1n;
 

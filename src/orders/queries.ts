@@ -1,6 +1,6 @@
 import type { BatchDay } from '../kernel/batchDay.js';
 import type { AccountState, OrderState, OrderType } from '../kernel/states.js';
-import type { Session, Transaction } from '../db/session.js';
+import type { Row, Session, Transaction } from '../db/session.js';
 import { exactSum, fromInstant, oneOfIds, sumIn, toBigInt, toCount, toText } from '../db/values.js';
 import { fingerprint, fingerprintSql } from './fingerprint.js';
 import { signedAmount, type CurrencyTotal, type Order } from './order.js';
@@ -55,6 +55,11 @@ export function signedTotals(totals: readonly SourceTotal[]): CurrencyTotal[] {
   return [...byCurrency.values()];
 }
 
+/** The total in a row that selects currency, orders and an exact sum named "net". */
+export function currencyTotalIn(row: Row): CurrencyTotal {
+  return { currency: toText(row['currency']), orders: toCount(row['orders']), netMinor: sumIn(row, 'net') };
+}
+
 /** Orders that runs found withdrawn between freeze and claim, by currency, signed: what keeps them in the source. */
 export async function withdrawnTotals(session: Session, day: BatchDay, topId: bigint): Promise<CurrencyTotal[]> {
   const rows = await session.rows(
@@ -64,11 +69,7 @@ export async function withdrawnTotals(session: Session, day: BatchDay, topId: bi
       group by currency order by currency`,
     [day, topId, day],
   );
-  return rows.map((row) => ({
-    currency: toText(row['currency']),
-    orders: toCount(row['orders']),
-    netMinor: sumIn(row, 'net'),
-  }));
+  return rows.map(currencyTotalIn);
 }
 
 const signedSql = `case when type in ('REFUND', 'FEE') then -amount_minor else amount_minor end`;
@@ -198,12 +199,7 @@ export async function initOrders(session: Session, day: BatchDay, topId: bigint)
       order by account_no, currency`,
     [day, topId],
   );
-  return rows.map((row) => ({
-    accountNo: toText(row['account_no']),
-    currency: toText(row['currency']),
-    orders: toCount(row['orders']),
-    netMinor: sumIn(row, 'net'),
-  }));
+  return rows.map((row) => ({ accountNo: toText(row['account_no']), ...currencyTotalIn(row) }));
 }
 
 /** Rows of the day at or below an id, whatever their state; without an id, all of them. From the index alone. */
