@@ -50,6 +50,27 @@ describe('the environment', () => {
   });
 });
 
+describe('the URL of a server', () => {
+  test.each(['mysql://u:p#ss@h/db', 'mysql://u:p/ss@h/db', 'mysql://u:p?ss@h/db'])(
+    'a special character in the password that is not escaped (%s) is refused, and nothing of it is shown',
+    (url) => {
+      const refused = (): unknown => parseDatabaseUrl(url);
+      expect(refused).toThrow(
+        expect.objectContaining({ code: 'DATABASE_URL_INVALID', exitCode: 2 }) as unknown as Error,
+      );
+      expect(refused).not.toThrow(/ss@/);
+    },
+  );
+
+  test('an escaped one is read', () => {
+    expect(parseDatabaseUrl('mysql://u:p%40s%2Fs%23@h/db')).toMatchObject({
+      password: 'p@s/s#',
+      host: 'h',
+      database: 'db',
+    });
+  });
+});
+
 describe('precedence', () => {
   test('a flag wins over the environment, the environment over the file, the file over the default', () => {
     const yaml = 'batch: { lookBackDays: 2 }';

@@ -70,6 +70,18 @@ describe('settle run, resume and rerun as typed', () => {
     });
   });
 
+  test('status names the days on which orders wait, begun or not, and the command that settles them', async () => {
+    await givenOrders(current.database, variedDay(10));
+    await typed('run', '--batch-day', day);
+    await givenOrders(current.database, [
+      { orderNo: 'OLD', accountNo: 'A1', minor: 1, batchDay: '2025-10-01' },
+      { orderNo: 'LATE', accountNo: 'A1', minor: 1 },
+    ]);
+    const { stdout } = await typed('status');
+    expect(stdout).toContain(`Left: 2 orders not claimed (of 2025-10-01, ${day})`);
+    expect(stdout).toContain('Next: settle run --batch-day 2025-10-01');
+  });
+
   test('--account settles these accounts only and leaves the day open; the next run settles the rest', async () => {
     await givenOrders(current.database, variedDay(40));
     const part = await typed('run', '--batch-day', day, '--account', 'A1', 'A2', '--json');

@@ -160,6 +160,35 @@ describe.each(databaseKinds)('settling a day [%s]', (kind) => {
     expect((await runDay(current.database)).alreadyClosed).toBe(true);
   });
 
+  test('a dry run of a closed day with a released account and a late order announces what the real run then does', async () => {
+    await givenVariedDay(current.database);
+    await runDay(current.database);
+    await givenAccounts(current.database, { FROZEN: 'ACTIVE' });
+    await change(
+      `update quarantine set active = null, released_at = '2026-11-30 02:00:00.000' where account_no = 'FROZEN'`,
+    );
+    await givenOrders(current.database, [{ orderNo: 'LATE', accountNo: 'A1', minor: 700 }]);
+    const dry = await runDay(current.database, { dryRun: true });
+    const real = await runDay(current.database);
+    for (const part of ['outcome', 'exitCode', 'totals', 'settledNow', 'late', 'closed', 'leftOrders'] as const) {
+      expect({ [part]: dry[part] }).toEqual({ [part]: real[part] });
+    }
+  });
+
+  test('a rerun of a part of a closed day says that the day is closed, and how many orders are left', async () => {
+    await givenOrders(current.database, variedDay(30));
+    await runDay(current.database);
+    await givenOrders(current.database, [{ orderNo: 'LATE', accountNo: 'A1', minor: 5 }]);
+    const request = { kind: 'RERUN', fromId: 60_000n, untilId: null, accounts: null, reason: 'test' } as const;
+    expect(await runDay(current.database, { request })).toMatchObject({
+      closed: true,
+      outcome: 'PARTIAL',
+      leftOrders: 1,
+      settledNow: [],
+    });
+    expect(await runDay(current.database)).toMatchObject({ closed: true, outcome: 'OK', leftOrders: 0 });
+  });
+
   test('an account whose rows the database refuses stands alone in quarantine', async () => {
     await givenOrders(current.database, variedDay(60));
     await change(
