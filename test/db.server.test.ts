@@ -35,7 +35,7 @@ beforeAll(async () => {
   url = `${server.url}settle`;
 }, 120_000);
 afterAll(async () => {
-  server.process().kill('SIGCONT');
+  server.thaw();
   await server.stop();
 }, 60_000);
 
@@ -190,7 +190,7 @@ describe('a server that falls silent', () => {
     () =>
       withDatabase(async (database) => {
         await database.read((session) => session.rows('select 1 as one'));
-        server.process().kill('SIGSTOP');
+        await server.freeze();
         const started = Date.now();
         const took = async (work: Promise<unknown>): Promise<{ error: unknown; ms: number }> => {
           const error: unknown = await work.then(() => null).catch((reason: unknown) => reason);
@@ -208,7 +208,7 @@ describe('a server that falls silent', () => {
           // Nine tries of half a second each, and about 20 s of pauses, jittered up to twice that.
           expect(written.ms).toBeLessThan(55_000);
         } finally {
-          server.process().kill('SIGCONT');
+          server.thaw();
         }
         await database.transact(repeatable('back', (trx) => trx.change('delete from plain')));
       }, 500),
@@ -216,7 +216,7 @@ describe('a server that falls silent', () => {
   );
 
   test('makes a command end with exit code 75 within its connect time limit', async () => {
-    server.process().kill('SIGSTOP');
+    await server.freeze();
     try {
       const started = Date.now();
       const ended = await settle(['migrate', 'status'], {
@@ -227,7 +227,7 @@ describe('a server that falls silent', () => {
       expect(ended.stderr).toContain('DATABASE_UNREACHABLE');
       expect(Date.now() - started).toBeLessThan(10_000);
     } finally {
-      server.process().kill('SIGCONT');
+      server.thaw();
     }
   }, 30_000);
 });

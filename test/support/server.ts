@@ -1,8 +1,9 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A private MariaDB or MySQL server: own data folder, own port on loopback, gone when it is stopped. */
 export interface Server {
@@ -13,7 +14,9 @@ export interface Server {
   /** Starts it again on the same data. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  process(): ChildProcess;
+  /** Stops it without closing anything, as a machine that hangs would; comes back once every thread stands still. */
+  freeze(): Promise<void>;
+  thaw(): void;
 }
 
 const binaryNames = ['mariadbd', 'mysqld'];
@@ -115,8 +118,30 @@ export async function startServer(extraArguments: readonly string[] = []): Promi
       await end('SIGTERM');
       rmSync(folder, { recursive: true, force: true });
     },
-    process: () => child,
+    freeze: async () => {
+      child.kill('SIGSTOP');
+      await standsStill(child.pid as number);
+    },
+    thaw: () => {
+      child.kill('SIGCONT');
+    },
   };
+}
+
+/** A signal is only sent by kill(): until it has reached each thread, the process may still answer one more request. */
+async function standsStill(pid: number): Promise<void> {
+  const threads = `/proc/${String(pid)}/task`;
+  const stopped = (): boolean =>
+    readdirSync(threads).every((thread) => /^State:\s+T/m.test(readFileSync(join(threads, thread, 'status'), 'utf8')));
+  if (!existsSync(threads)) {
+    await sleep(1_000); // not Linux: nothing tells, and a second is plenty
+    return;
+  }
+  const end = Date.now() + 10_000;
+  while (!stopped()) {
+    if (Date.now() > end) throw new Error('The test server did not stop within 10 s.');
+    await sleep(5);
+  }
 }
 
 function initialise(binary: string, data: string, more: readonly string[]): void {
@@ -145,7 +170,7 @@ async function waitUntilReady(port: number, child: ChildProcess, log: () => stri
       return;
     } catch (error) {
       if (Date.now() > end) throw new Error(`The test server does not answer:\n${log()}`, { cause: error });
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await sleep(100);
     }
   }
 }
