@@ -3,6 +3,19 @@ import { oneOf, type Vocabulary } from './vocabulary.js';
 // State names are written out here and not imported: a migration is history and must not change when the code does.
 // A test compares them with the state tables.
 
+/** Why work is stopped; a row without such a reason has none (null). */
+const cancellationCodes = [
+  'SIGINT',
+  'SIGTERM',
+  'OPERATOR',
+  'DEADLINE',
+  'SHARD_TIMEOUT',
+  'LEASE_LOST',
+  'DATABASE_LOST',
+  'UPSTREAM_FAILED',
+  'INTERNAL_ERROR',
+];
+
 /** Orders, accounts, batches and runs, chunks and nets, the outbox, and the double-entry ledger. */
 export function up(v: Vocabulary): string[] {
   return [
@@ -97,9 +110,26 @@ export function up(v: Vocabulary): string[] {
       constraint run_kind check (${oneOf('kind', ['RUN', 'RESUME', 'RERUN'])}),
       constraint run_state check (${oneOf('state', ['RUNNING', 'OK', 'PARTIAL', 'INTEGRITY', 'INTERRUPTED', 'ABANDONED'])}),
       constraint run_finished check ((state = 'RUNNING') = (finished_at is null)),
-      constraint run_cancelled check (state <> 'INTERRUPTED' or cancel_code is not null)
+      constraint run_cancelled check (state <> 'INTERRUPTED' or cancel_code is not null),
+      constraint run_cancel_code check (${oneOf('cancel_code', cancellationCodes)})
     ) ${v.end}`,
     `create index run_day on run (batch_day, id)`,
+
+    `create table cancelled_shard (
+      run_id ${v.big} not null,
+      shard_no ${v.int} not null,
+      batch_day ${v.day} not null,
+      stage ${v.code} not null,
+      lane ${v.code} not null,
+      accounts ${v.int} not null,
+      first_account_no ${v.id} not null,
+      orders ${v.big} not null,
+      cancel_code ${v.code} not null,
+      cancel_detail ${v.text} not null,
+      noticed_at ${v.moment} not null,
+      primary key (run_id, shard_no),
+      constraint cancelled_shard_code check (${oneOf('cancel_code', cancellationCodes)})
+    ) ${v.end}`,
 
     `create table lease (
       job ${v.code} not null primary key,
@@ -251,6 +281,7 @@ export function down(): string[] {
     'net',
     'chunk',
     'lease',
+    'cancelled_shard',
     'run',
     'source_total',
     'batch',

@@ -152,6 +152,7 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
       .option('--page-size <n>', 'orders read, and netted together (default: 80000)', wholeNumber)
       .option('--chunk-size <n>', 'orders in one transaction (default: 5000; 20000 on SQLite)', wholeNumber)
       .option('--max-duration <time>', 'stop in good order after this time, such as 90m (exit 12)')
+      .option('--shard-timeout <time>', 'leave a shard that takes longer to the next run (default: 15m)')
       .option('--report-dir <dir>', 'write the report of the day into this folder');
   on(
     examples(

@@ -59,6 +59,7 @@ export const configSchema = z.strictObject({
       chunkSize: z.int().min(1).max(50_000).optional(),
       lookBackDays: z.int().min(0).max(366).default(31),
       leaseDuration: duration.prefault('30s'),
+      shardTimeout: duration.prefault('15m'),
       messageAttempts: z.int().min(1).max(20).default(3),
     })
     .prefault({}),

@@ -1,7 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { addDays, daysIn, isBatchDay } from '../src/kernel/batchDay.js';
-import { Cancellation, cancellationCodes, cancellationIn, throwIfCancelled } from '../src/kernel/cancellation.js';
+import {
+  Cancellation,
+  cancellationCodes,
+  cancellationIn,
+  throwIfCancelled,
+  withinShardTime,
+  type CancellationCode,
+} from '../src/kernel/cancellation.js';
 import { errorCatalogue, exitCodes, SettleError } from '../src/kernel/errors.js';
 import { compareBytes, idProblem } from '../src/kernel/ids.js';
 import { parseInstant } from '../src/kernel/instant.js';
@@ -292,13 +299,49 @@ describe('a cancellation', () => {
     }).toThrow(stop);
   });
 
+  describe('within the time of a shard', () => {
+    const untilAborted = (signal: AbortSignal): Promise<never> =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          reject(new Error('The statement was cut short.', { cause: signal.reason }));
+        });
+      });
+
+    test('work that is done in time gives its value', async () => {
+      expect(await withinShardTime(60_000, () => Promise.resolve('value'))).toEqual({ done: true, value: 'value' });
+    });
+
+    test('work that is not is told to stop, and comes to its reason, whatever wraps it', async () => {
+      const attempt = await withinShardTime(5, untilAborted);
+      expect(attempt).toMatchObject({
+        done: false,
+        cancellation: { code: 'SHARD_TIMEOUT', detail: 'Not done within 0.005 s.' },
+      });
+    });
+
+    test.each(Object.keys(cancellationCodes) as CancellationCode[])(
+      '%s ends the run unless it is of the shard alone',
+      async (code) => {
+        const cancellation = new Cancellation(code, 'detail');
+        const attempt = withinShardTime(60_000, () => Promise.reject(new Error('wrapped', { cause: cancellation })));
+        if (code === 'SHARD_TIMEOUT') expect(await attempt).toEqual({ done: false, cancellation });
+        else await expect(attempt).rejects.toThrow('wrapped');
+      },
+    );
+
+    test('an error that is no cancellation is thrown as it was', async () => {
+      const error = new Error('a bug');
+      await expect(withinShardTime(60_000, () => Promise.reject(error))).rejects.toBe(error);
+    });
+  });
+
   test("an operator's stop is never retried by itself; a time-out may be", () => {
-    expect(cancellationCodes.SIGINT).toEqual({ exitCode: 130, retry: false });
-    expect(cancellationCodes.SIGTERM).toEqual({ exitCode: 143, retry: false });
+    expect(cancellationCodes.SIGINT).toMatchObject({ exitCode: 130, retry: false });
+    expect(cancellationCodes.SIGTERM).toMatchObject({ exitCode: 143, retry: false });
     expect(cancellationCodes.OPERATOR.retry).toBe(false);
-    expect(cancellationCodes.DEADLINE).toEqual({ exitCode: 12, retry: true });
+    expect(cancellationCodes.DEADLINE).toMatchObject({ exitCode: 12, retry: true });
     expect(cancellationCodes.SHARD_TIMEOUT.retry).toBe(true);
-    expect(cancellationCodes.LEASE_LOST).toEqual({ exitCode: 11, retry: false });
+    expect(cancellationCodes.LEASE_LOST).toMatchObject({ exitCode: 11, retry: false });
     expect(cancellationCodes.DATABASE_LOST.exitCode).toBe(75);
   });
 });

@@ -11,6 +11,7 @@ import type { Row } from '../src/db/session.js';
 import { repeatable } from '../src/db/transaction.js';
 import { parseDatabaseUrl } from '../src/db/url.js';
 import { toText } from '../src/db/values.js';
+import { cancellationCodes } from '../src/kernel/cancellation.js';
 import { accountStates, batchMoves, messageMoves, orderMoves, orderTypes, runMoves } from '../src/kernel/states.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from './support/databases.js';
 import { settle } from './support/program.js';
@@ -55,6 +56,8 @@ describe('the statements', () => {
     expect(listed('settlement_order', 'type')).toEqual([...orderTypes]);
     expect(listed('batch', 'state')).toEqual(Object.keys(batchMoves));
     expect(listed('run', 'state')).toEqual(Object.keys(runMoves));
+    expect(listed('run', 'cancel_code')).toEqual(Object.keys(cancellationCodes));
+    expect(listed('cancelled_shard', 'cancel_code')).toEqual(Object.keys(cancellationCodes));
     expect([...listed('outbox', 'state')].sort()).toEqual(Object.keys(messageMoves).sort());
     expect(listed('account', 'state')).toEqual([...accountStates]);
   });

@@ -33,7 +33,8 @@ import type { SettlementPlan } from '../settlement/planSettlement.js';
 import { settleChunk } from '../settlement/settleChunk.js';
 import { laneOf } from '../sharding/planChunks.js';
 import { cutOffOf, type Calendar } from './calendar.js';
-import type { BatchEffects, ClosedRun, DayProof, Leftover, WithdrawnOrder } from './effects.js';
+import type { CancelledShard } from './cancelledShard.js';
+import type { BatchEffects, ClosedRun, DayProof, Leftover, Posting, WithdrawnOrder } from './effects.js';
 import { assertLeaseHeld, renewLease, type Lease } from './lease.js';
 import {
   accountCounts,
@@ -48,6 +49,7 @@ import {
 } from './batchQueries.js';
 import {
   finishRun,
+  insertCancelledShard,
   insertRun,
   saveProgress,
   storedWatermark,
@@ -122,6 +124,7 @@ export class DatabaseEffects implements BatchEffects {
       topId,
       source: signedTotals(totals),
       ...before,
+      leftToNext: new Set(),
       late: input?.state === 'CLOSED',
     };
   }
@@ -151,8 +154,12 @@ export class DatabaseEffects implements BatchEffects {
     await this.write('quarantine accounts', (trx) => insertQuarantine(trx, run.day, run.id, accounts, this.now()));
   }
 
-  async settle(_run: Run, plan: SettlementPlan): Promise<void> {
-    await settleChunk(this.database, plan, this.now, this.fence);
+  async settle(_run: Run, plan: SettlementPlan, signal: AbortSignal): Promise<void> {
+    await settleChunk(this.database, plan, { now: this.now, fence: this.fence, signal });
+  }
+
+  async noteCancelledShard(run: Run, shardNo: number, shard: CancelledShard): Promise<void> {
+    await this.write('note cancelled shard', (trx) => insertCancelledShard(trx, run, shardNo, shard, this.now()));
   }
 
   async withdraw(run: Run, orderIds: readonly bigint[]): Promise<WithdrawnOrder[]> {
@@ -186,11 +193,14 @@ export class DatabaseEffects implements BatchEffects {
     run.source = signedTotals(totals);
   }
 
-  async post(run: Run, signal: AbortSignal, onPosted: (orders: number) => void): Promise<number> {
+  async post(run: Run, { signal, shardMs, onPosted, onCancelled }: Posting): Promise<number> {
     const ports = { now: this.now, fence: this.fence, finishOrders };
     await relayOutbox(
       this.database,
-      { deliver: async (messages) => void (await postSettlements(this.database, messages, ports)) },
+      {
+        deliver: async (messages, shardSignal) =>
+          void (await postSettlements(this.database, messages, { ...ports, signal: shardSignal })),
+      },
       {
         lanes: this.settings.lanes,
         laneOf,
@@ -199,7 +209,9 @@ export class DatabaseEffects implements BatchEffects {
         now: this.now,
         fence: this.fence,
         signal,
+        shardMs,
         onPosted,
+        onCancelled: (delivery) => onCancelled({ stage: 'POSTING', ...delivery }),
       },
     );
     return this.database.read((session) => unsentMessages(session, run.day));

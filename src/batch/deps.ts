@@ -1,5 +1,6 @@
 import type { Database } from '../db/database.js';
 import type { Cancellation } from '../kernel/cancellation.js';
+import type { CancelledShard } from './cancelledShard.js';
 import type { BatchEffects } from './effects.js';
 
 /** Where the run says how far it is; bars on a terminal, plain lines elsewhere, nothing in tests. */
@@ -20,6 +21,8 @@ export interface BatchSettings {
   pagesAhead: number;
   chunkSize: number;
   leaseMs: number;
+  /** How long one shard's piece of work may take, a chunk to settle or a delivery to post. */
+  shardMs: number;
 }
 
 export interface BatchDeps {
@@ -33,4 +36,5 @@ export interface BatchDeps {
   giveUp: (reason: Cancellation) => void;
   /** Told when the end of a run could not be recorded. */
   onUnrecorded: (error: unknown) => void;
+  onShardCancelled: (shard: CancelledShard) => void;
 }

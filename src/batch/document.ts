@@ -1,11 +1,22 @@
 import type { Cancellation } from '../kernel/cancellation.js';
 import { exitCodes } from '../kernel/errors.js';
 import type { CurrencyTotal } from '../orders/order.js';
+import type { CancelledShard } from './cancelledShard.js';
 import type { RunCheck } from './effects.js';
 import type { Run } from './run.js';
 import type { Tally } from './tally.js';
 
 export type Outcome = 'OK' | 'PARTIAL' | 'INTEGRITY' | 'INTERRUPTED';
+
+export interface DocumentedCancellation {
+  code: string;
+  detail: string;
+  stage: string | null;
+  /** Whether a scheduler may start the same work again by itself. */
+  mayRetry: boolean;
+}
+
+export type CancelledShardPart = Omit<CancelledShard, 'cancellation'> & Omit<DocumentedCancellation, 'stage'>;
 
 /** The `settle.run` document: what one run did for one day, as tables, report and exit code say it too. */
 export interface RunDocument {
@@ -19,7 +30,7 @@ export interface RunDocument {
   exitCode: number;
   closed: boolean;
   alreadyClosed: boolean;
-  cancellation: { code: string; detail: string; stage: string | null } | null;
+  cancellation: DocumentedCancellation | null;
   error: { code: string; message: string } | null;
   watermark: { from: string; reached: string; top: string };
   totals: {
@@ -36,6 +47,8 @@ export interface RunDocument {
   discrepancies: { open: number };
   /** Orders that came after their day was closed, settled now under their own day. */
   late: { batchDay: string; totals: CurrencyTotal[] }[];
+  /** Shards that were cancelled while the others went on; the next run settles what they left. */
+  cancelledShards: CancelledShardPart[];
   withdrawn: { orderNo: string; state: string }[];
   /** Orders of the day that are neither settled nor set aside. */
   leftOrders: number;
@@ -70,6 +83,7 @@ export function emptyDocument(run: Run, tally: Tally, dryRun: boolean): RunDocum
     checks: [],
     discrepancies: { open: 0 },
     late: [],
+    cancelledShards: tally.cancelledShards.map(cancelledShardPart),
     withdrawn: tally.withdrawn,
     leftOrders: 0,
     unsentMessages: 0,
@@ -80,6 +94,12 @@ export function emptyDocument(run: Run, tally: Tally, dryRun: boolean): RunDocum
   };
 }
 
-export function cancellationPart(cancellation: Cancellation): NonNullable<RunDocument['cancellation']> {
-  return { code: cancellation.code, detail: cancellation.detail, stage: cancellation.stage };
+export function cancellationPart(cancellation: Cancellation): DocumentedCancellation {
+  const { code, detail, stage, mayRetry } = cancellation;
+  return { code, detail, stage, mayRetry };
+}
+
+function cancelledShardPart({ cancellation, ...shard }: CancelledShard): CancelledShardPart {
+  const { code, detail, mayRetry } = cancellation;
+  return { ...shard, code, detail, mayRetry };
 }

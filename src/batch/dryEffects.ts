@@ -54,6 +54,7 @@ export class DryEffects implements BatchEffects {
         claimedBefore: await claimedTotals(session, day),
         withdrawnBefore: await withdrawnTotals(session, day, topId),
         setAside: new Set(await quarantinedAccounts(session, day)),
+        leftToNext: new Set(),
         released: [],
         late: batch?.state === 'CLOSED',
       };
@@ -162,6 +163,10 @@ export class DryEffects implements BatchEffects {
   }
 
   beat(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  noteCancelledShard(): Promise<void> {
     return Promise.resolve();
   }
 

@@ -3,6 +3,7 @@ import type { Check, Reconciliation } from '../reconciliation/reconcile.js';
 import type { CurrencyTotal, Order } from '../orders/order.js';
 import type { SettlementPlan } from '../settlement/planSettlement.js';
 import type { SetAside } from '../settlement/quarantine.js';
+import type { CancelledShard } from './cancelledShard.js';
 import type { RunEnd, RunProgress } from './runQueries.js';
 import type { Run, RunRequest, Stage } from './run.js';
 
@@ -19,6 +20,15 @@ export interface WithdrawnOrder {
 
 /** A check as the document of a run lists it: those of the reconciliation, and the run's own. */
 export type RunCheck = Omit<Check, 'name'> & { name: string };
+
+/** How the outbox is delivered: until when, and who is told. */
+export interface Posting {
+  signal: AbortSignal;
+  /** How long one delivery may take; one that takes longer is undone, and left to the next run. */
+  shardMs: number;
+  onPosted(orders: number): void;
+  onCancelled(shard: CancelledShard): Promise<void>;
+}
 
 /** What reconciliation found of a day. */
 export interface DayProof {
@@ -48,8 +58,13 @@ export interface BatchEffects {
   /** Renews the lease and writes how far the run is. Throws LEASE_LOST when another run has taken over. */
   beat(run: Run, progress: RunProgress): Promise<void>;
   setAside(run: Run, accounts: readonly SetAside[]): Promise<void>;
-  /** Settles one chunk, whole or not at all; throws OrdersMoved when one of its orders is not as it was read. */
-  settle(run: Run, plan: SettlementPlan): Promise<void>;
+  /**
+   * Settles one chunk, whole or not at all; throws OrdersMoved when one of its orders is not as it was read. An abort
+   * of `signal` undoes it.
+   */
+  settle(run: Run, plan: SettlementPlan, signal: AbortSignal): Promise<void>;
+  /** Stores why a shard of the run ended early. */
+  noteCancelledShard(run: Run, shardNo: number, shard: CancelledShard): Promise<void>;
   /** Lists orders that somebody else moved; returns them. */
   withdraw(run: Run, orderIds: readonly bigint[]): Promise<WithdrawnOrder[]>;
   /** Those of these orders that are still as they were read. */
@@ -59,7 +74,7 @@ export interface BatchEffects {
   /** Freezes the source totals anew, after orders appeared below the watermark. */
   refreeze(run: Run): Promise<void>;
   /** Delivers the outbox until nothing is NEW; returns how many messages of the day are not SENT. */
-  post(run: Run, signal: AbortSignal, onPosted: (orders: number) => void): Promise<number>;
+  post(run: Run, posting: Posting): Promise<number>;
   reconcile(run: Run): Promise<DayProof>;
   /** Ends the day if `complete`, as holding the `orders` that were proven. */
   close(run: Run, complete: boolean, leftover: readonly Leftover[], orders: number): Promise<ClosedRun>;

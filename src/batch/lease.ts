@@ -127,14 +127,25 @@ export async function assertLeaseHeld(trx: Session, lease: Lease): Promise<void>
   if (row === undefined || toBigInt(row['fencing_no']) !== lease.fencingNo) throw leaseLost();
 }
 
-/** Renews the lease; throws LEASE_LOST when it is no longer ours. */
+/** Renews the lease; throws OPERATOR when a person has freed it, LEASE_LOST when another run has taken it over. */
 export async function renewLease(trx: Transaction, lease: Lease, durationMs: number): Promise<void> {
   const now = nowMs(trx.dialect);
   const renewed = await trx.change(
     `update lease set heartbeat_ms = ${now}, expires_ms = ${now} + ? where job = ? and fencing_no = ? and owner is not null`,
     [durationMs, job, lease.fencingNo],
   );
-  if (renewed !== 1) throw leaseLost();
+  if (renewed === 1) return;
+  const held = await leaseRow(trx);
+  throw held?.fencingNo === lease.fencingNo ? await freedByHand(trx) : leaseLost();
+}
+
+/** Only a person frees a lease that is not theirs; who and why is told to the run that held it. */
+async function freedByHand(trx: Transaction): Promise<Cancellation> {
+  const [row] = await trx.rows(
+    `select by_name, reason from operator_action where action = 'LOCK_RELEASE' order by id desc limit 1`,
+  );
+  const [by, reason] = [toTextOrNull(row?.['by_name']), toTextOrNull(row?.['reason'])];
+  return new Cancellation('OPERATOR', `${by ?? 'Somebody'} released the lease: ${reason ?? 'no reason given'}`);
 }
 
 /** Gives the lease back; the fencing number stays, so that late writes of ours are refused after the next takeover. */

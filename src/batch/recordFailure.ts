@@ -29,7 +29,8 @@ export async function recordFailure(
   try {
     document.totals.claimed = await deps.effects.claimed(run, false);
     document.settledNow = await deps.effects.claimed(run, true);
-    await stages.beat();
+    // A lease that a person has freed cannot be renewed; until somebody takes it, the fence still lets the reason be written.
+    if (cancellation?.code !== 'OPERATOR') await stages.beat();
     await deps.effects.finish(run, {
       state: outcome,
       exitCode,

@@ -39,6 +39,8 @@ export interface Run {
   readonly released: readonly bigint[];
   /** Accounts already set aside for the day. */
   readonly setAside: Set<string>;
+  /** Accounts of shards that were cancelled: this run keeps off them, the next one settles them. */
+  readonly leftToNext: Set<string>;
   /** The day was closed before: what is settled now came late. */
   readonly late: boolean;
 }

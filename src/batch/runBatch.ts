@@ -1,4 +1,5 @@
 import type { BatchDay } from '../kernel/batchDay.js';
+import { recordCancelledShard } from './cancelledShard.js';
 import { concludeRun, proveDay } from './concludeRun.js';
 import type { BatchDeps } from './deps.js';
 import type { RunDocument } from './document.js';
@@ -13,7 +14,7 @@ import { Tally } from './tally.js';
  * when it ends early stands, and the next run goes on from there. Returns the document of the run; throws only bugs.
  */
 export async function runBatch(deps: BatchDeps, day: BatchDay, request: RunRequest): Promise<RunDocument> {
-  const { effects, progress, signal } = deps;
+  const { effects, settings, progress, signal } = deps;
   const startedAt = performance.now();
   const run = await effects.open(day, request);
   const tally = new Tally(run.fromId);
@@ -22,9 +23,14 @@ export async function runBatch(deps: BatchDeps, day: BatchDay, request: RunReque
     await stages.enter('SETTLING');
     const leftover = await settleOrders(deps, run, tally);
     await stages.enter('POSTING');
-    const unsent = await effects.post(run, signal, (orders) => {
-      tally.orders.posted += orders;
-      progress.advance('posted', orders);
+    const unsent = await effects.post(run, {
+      signal,
+      shardMs: settings.shardMs,
+      onPosted: (orders) => {
+        tally.orders.posted += orders;
+        progress.advance('posted', orders);
+      },
+      onCancelled: (shard) => recordCancelledShard(deps, run, tally, shard),
     });
     await stages.enter('RECONCILING');
     const proven = await proveDay(deps, run, tally, leftover);

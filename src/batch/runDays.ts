@@ -100,6 +100,12 @@ function depsFor(
     onUnrecorded: (error) => {
       say(`How the run ended could not be recorded: ${error instanceof Error ? error.message : String(error)}`);
     },
+    onShardCancelled: ({ lane, accounts, firstAccountNo, cancellation }) => {
+      const others = accounts > 1 ? ` and ${String(accounts - 1)} more` : '';
+      say(
+        `${cancellation.code}: account ${firstAccountNo}${others} in lane ${String(lane)} left to the next run. ${cancellation.detail}`,
+      );
+    },
   };
 }
 

@@ -2,6 +2,7 @@ import type { Session, Transaction } from '../db/session.js';
 import { fromInstant, toBigInt, toCount, toText, toTextOrNull } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import type { RunState } from '../kernel/states.js';
+import type { CancelledShard } from './cancelledShard.js';
 import type { Run, RunKind, RunRequest, Stage } from './run.js';
 
 export interface RunRow {
@@ -118,6 +119,36 @@ export async function abandonRuns(trx: Transaction, fencingNo: bigint, now: stri
     fromInstant(trx.dialect, now),
     fencingNo,
   ]);
+}
+
+/** Repeated after a lost COMMIT, it finds its row. */
+export async function insertCancelledShard(
+  trx: Transaction,
+  run: Run,
+  shardNo: number,
+  { stage, lane, accounts, firstAccountNo, orders, cancellation }: CancelledShard,
+  now: string,
+): Promise<void> {
+  const key = [run.id, shardNo];
+  const known = await trx.rows('select shard_no from cancelled_shard where run_id = ? and shard_no = ?', key);
+  if (known.length > 0) return;
+  await trx.change(
+    `insert into cancelled_shard (run_id, shard_no, batch_day, stage, lane, accounts, first_account_no, orders, cancel_code,
+                                  cancel_detail, noticed_at)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    [
+      ...key,
+      run.day,
+      stage,
+      String(lane),
+      accounts,
+      firstAccountNo,
+      orders,
+      cancellation.code,
+      cancellation.detail,
+      fromInstant(trx.dialect, now),
+    ],
+  );
 }
 
 export interface RunProgress {

@@ -1,5 +1,6 @@
 import { Totals } from '../orders/order.js';
 import type { LaneTiming } from '../sharding/lanes.js';
+import type { CancelledShard } from './cancelledShard.js';
 
 /** What a run has done so far: counted by the program, and compared at the end with what the tables say. */
 export class Tally {
@@ -9,6 +10,7 @@ export class Tally {
   readonly refused = new Totals();
   readonly orders = { read: 0, claimed: 0, posted: 0 };
   readonly withdrawn: { orderNo: string; state: string }[] = [];
+  readonly cancelledShards: CancelledShard[] = [];
   slowest: LaneTiming[] = [];
   medianMs = 0;
   private chunks = 0;

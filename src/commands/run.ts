@@ -19,6 +19,7 @@ interface Tuning {
   pageSize?: number;
   chunkSize?: number;
   maxDuration?: string;
+  shardTimeout?: string;
   reportDir?: string;
 }
 
@@ -149,6 +150,8 @@ async function onDatabase(
     pagesAhead: usual.pagesAhead,
     chunkSize: within('--chunk-size', options.chunkSize ?? batch.chunkSize ?? usual.chunkSize, 50_000),
     leaseMs: batch.leaseDuration,
+    shardMs:
+      options.shardTimeout === undefined ? batch.shardTimeout : parseDuration('--shard-timeout', options.shardTimeout),
     lookBackDays: batch.lookBackDays,
     messageAttempts: batch.messageAttempts,
   };
@@ -156,9 +159,12 @@ async function onDatabase(
   const timer =
     options.maxDuration === undefined
       ? undefined
-      : setTimeout(() => {
-          deadline.abort(new Cancellation('DEADLINE', `--max-duration ${options.maxDuration ?? ''} is over.`));
-        }, parseDuration(options.maxDuration));
+      : setTimeout(
+          () => {
+            deadline.abort(new Cancellation('DEADLINE', `--max-duration ${options.maxDuration ?? ''} is over.`));
+          },
+          parseDuration('--max-duration', options.maxDuration),
+        );
   const base: Base = {
     settings,
     calendar,
@@ -236,12 +242,12 @@ function dayOrDue(context: CommandContext, given: string | undefined): BatchDay 
   return given;
 }
 
-function parseDuration(text: string): number {
+function parseDuration(flag: string, text: string): number {
   if (!/^[1-9][0-9]{0,8}(ms|s|m|h)$/.test(text)) {
-    throw new SettleError('USAGE', `--max-duration "${text}" is not a duration such as 90s, 15m or 2h.`);
+    throw new SettleError('USAGE', `${flag} "${text}" is not a duration such as 90s, 15m or 2h.`);
   }
   const ms = durationMs(text);
-  if (!isShort(ms)) throw new SettleError('USAGE', `--max-duration "${text}" is longer than 24 days (576h).`);
+  if (!isShort(ms)) throw new SettleError('USAGE', `${flag} "${text}" is longer than 24 days (576h).`);
   return ms;
 }
 

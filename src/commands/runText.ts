@@ -30,6 +30,12 @@ function attention(document: RunDocument): string[] {
     lines.push(
       `  ${plural(quarantined, 'account')} set aside: settle quarantine list --batch-day ${document.batchDay}`,
     );
+  for (const { code, stage, lane, accounts, firstAccountNo, orders } of document.cancelledShards) {
+    const others = accounts > 1 ? ` and ${plural(accounts - 1, 'more account')}` : '';
+    lines.push(
+      `  shard cancelled by ${code} while ${stage.toLowerCase()}, lane ${String(lane)}: account ${firstAccountNo}${others}, ${plural(orders, 'order')}`,
+    );
+  }
   if (document.leftOrders > 0)
     lines.push(
       `  ${plural(document.leftOrders, 'order')} of the day not settled: settle run --batch-day ${document.batchDay}`,

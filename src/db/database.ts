@@ -8,7 +8,7 @@ import type { Engine } from '../../migrations/vocabulary.js';
 import { SettleError } from '../kernel/errors.js';
 import { invariant } from '../kernel/invariant.js';
 import { explainFailure, failureKind } from './failure.js';
-import { MysqlSession, SqliteSession, type Session } from './session.js';
+import { MysqlSession, SqliteSession, type LentSession, type Session } from './session.js';
 import { beginSql, beginSnapshotSql, prepareMysql, prepareSqlite, type ServerFacts } from './settings.js';
 import { runUnit, type Unit } from './transaction.js';
 import type { DatabaseTarget } from './url.js';
@@ -96,14 +96,15 @@ export class Database {
     );
   }
 
-  /** Runs a unit of work as one short transaction, whole or not at all. See `db/transaction`. */
-  async transact<T>(unit: Unit<T>): Promise<T> {
+  /** Runs a unit of work as one short transaction, whole or not at all; an abort of `signal` undoes it. See `db/transaction`. */
+  async transact<T>(unit: Unit<T>, signal: AbortSignal | null = null): Promise<T> {
     invariant(!this.readOnly, 'CHECK_FAILED', `"${unit.name}" tried to write during a dry run.`);
     try {
-      return await runUnit(unit, {
-        withSession: (work) => this.withSession(work),
-        begin: (session) => session.change(beginSql(session.dialect)),
-      });
+      const connections = {
+        withSession: <R>(work: (session: LentSession) => Promise<R>) => this.withSession(work),
+        begin: (session: Session) => session.change(beginSql(session.dialect)),
+      };
+      return await runUnit(unit, connections, signal);
     } catch (error) {
       throw failureKind(error) === undefined || failureKind(error) === 'refused'
         ? error
@@ -131,12 +132,14 @@ export class Database {
   }
 
   /** Lends one connection. After any error its state is not trusted: it is closed and not given to the next borrower. */
-  private async withSession<T>(work: (session: Session) => Promise<T>): Promise<T> {
+  private async withSession<T>(work: (session: LentSession) => Promise<T>): Promise<T> {
     const client = this.knex.client as PoolClient;
     const connection = await client.acquireConnection();
     let trusted = false;
     try {
-      const result = await work(this.sessionOn(connection));
+      const session = this.sessionOn(connection);
+      session.obey(null);
+      const result = await work(session);
       trusted = true;
       return result;
     } finally {
@@ -145,7 +148,7 @@ export class Database {
     }
   }
 
-  private sessionOn(connection: PooledConnection): Session {
+  private sessionOn(connection: PooledConnection): LentSession {
     connection.settleSession ??=
       this.target.dialect === 'sqlite'
         ? new SqliteSession(connection as BetterSqlite3.Database)
@@ -155,7 +158,7 @@ export class Database {
 }
 
 type PooledConnection = (Connection | BetterSqlite3.Database) & {
-  settleSession?: Session;
+  settleSession?: LentSession;
   /** knex's own mark: its pool closes a connection that carries it. */
   __knex__disposed?: unknown;
 };

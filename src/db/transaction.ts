@@ -1,6 +1,7 @@
 import pRetry from 'p-retry';
 import { failureKind } from './failure.js';
-import type { Session, Transaction } from './session.js';
+import { throwIfCancelled } from '../kernel/cancellation.js';
+import type { LentSession, Session, Transaction } from './session.js';
 
 /**
  * A unit of work: one transaction that is done whole or not at all, and may be tried again from its start.
@@ -23,7 +24,7 @@ export function repeatable<T>(name: string, work: (trx: Transaction) => Promise<
 }
 
 interface Connections {
-  withSession<T>(work: (session: Session) => Promise<T>): Promise<T>;
+  withSession<T>(work: (session: LentSession) => Promise<T>): Promise<T>;
   begin(session: Session): Promise<unknown>;
 }
 
@@ -39,8 +40,10 @@ const retries = 8;
  * Owns BEGIN to COMMIT. On any error the transaction is rolled back, never committed: after a lock time-out the server
  * has undone one statement and kept the others, after a deadlock all of them, and the session is in autocommit.
  * What the server calls temporary is tried again as a whole, with growing, jittered pauses (about 20 s in all).
+ * An abort of `signal` undoes the unit at any moment before its COMMIT is sent, and throws the signal's own reason; a
+ * COMMIT whose answer was lost is looked up first all the same.
  */
-export async function runUnit<T>(unit: Unit<T>, connections: Connections): Promise<T> {
+export async function runUnit<T>(unit: Unit<T>, connections: Connections, signal: AbortSignal | null): Promise<T> {
   let commitLost = false;
   const landed = (): Promise<T | undefined> => connections.withSession((session) => unit.landed(session));
   return pRetry(
@@ -48,7 +51,7 @@ export async function runUnit<T>(unit: Unit<T>, connections: Connections): Promi
       const earlier = commitLost ? await landed() : undefined;
       if (earlier !== undefined) return earlier;
       try {
-        return await connections.withSession((session) => attempt(unit, session, connections));
+        return await connections.withSession((session) => attempt(unit, session, connections, signal));
       } catch (error) {
         if (error instanceof OutcomeUnknown) {
           commitLost = true;
@@ -79,10 +82,19 @@ function isTemporary(error: unknown): boolean {
   return kind === 'retry' || kind === 'lost';
 }
 
-async function attempt<T>(unit: Unit<T>, session: Session, connections: Connections): Promise<T> {
+async function attempt<T>(
+  unit: Unit<T>,
+  session: LentSession,
+  connections: Connections,
+  signal: AbortSignal | null,
+): Promise<T> {
+  session.obey(signal);
   await connections.begin(session);
   // The session's owner rolls back and drops the connection when this throws; nothing here goes on after an error.
-  const result = await unit.work(session as Transaction);
+  const result = await unit.work(session as LentSession & Transaction);
+  if (signal !== null) throwIfCancelled(signal);
+  // From here on the answer is waited for: given up now, nobody would know whether the unit took effect.
+  session.obey(null);
   try {
     await session.change('commit');
   } catch (error) {

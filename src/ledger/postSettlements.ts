@@ -1,5 +1,6 @@
 import type { Database } from '../db/database.js';
 import type { Transaction } from '../db/session.js';
+import type { Unit } from '../db/transaction.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { invariant } from '../kernel/invariant.js';
 import { settlementEntry, type Settlement } from './journalEntry.js';
@@ -17,6 +18,8 @@ export interface LedgerPorts {
   fence: (trx: Transaction) => Promise<void>;
   /** Moves orders from PROCESSING to SUCCESS; gives how many it moved. */
   finishOrders: (trx: Transaction, orderIds: readonly bigint[], now: string) => Promise<number>;
+  /** Aborted, it undoes the posting. */
+  signal: AbortSignal;
 }
 
 /**
@@ -26,10 +29,10 @@ export interface LedgerPorts {
 export async function postSettlements(
   database: Database,
   messages: readonly LedgerIntake[],
-  { now, fence, finishOrders }: LedgerPorts,
+  { now, fence, finishOrders, signal }: LedgerPorts,
 ): Promise<number> {
   const ids = messages.map((message) => message.id);
-  return database.transact({
+  const unit: Unit<number> = {
     name: 'post settlements',
     work: async (trx) => {
       const posted = await postedIds(trx, ids);
@@ -59,7 +62,8 @@ export async function postSettlements(
         ? messages.reduce((sum, message) => sum + message.orderIds.length, 0)
         : undefined;
     },
-  });
+  };
+  return database.transact(unit, signal);
 }
 
 function ascending(a: bigint, b: bigint): number {

@@ -2,13 +2,17 @@ import type { Database } from '../db/database.js';
 import { failureKind } from '../db/failure.js';
 import { repeatable } from '../db/transaction.js';
 import type { Transaction } from '../db/session.js';
+import { withinShardTime, type Cancellation } from '../kernel/cancellation.js';
 import { SettleError } from '../kernel/errors.js';
 import { decodePayload, ledgerTopic, type SettlementMessage } from './message.js';
 import { markSent, newMessages, noteRefusal, type StoredMessage } from './queries.js';
 
-/** Where messages go. Resolves when the receiver confirmed all of them; throws when it confirmed none. */
+/**
+ * Where messages go. Resolves when the receiver confirmed all of them; throws when it confirmed none, also when an
+ * abort of `signal` cuts it short.
+ */
 export interface Sink {
-  deliver(messages: readonly (SettlementMessage & { id: bigint })[]): Promise<void>;
+  deliver(messages: readonly (SettlementMessage & { id: bigint })[], signal: AbortSignal): Promise<void>;
 }
 
 export interface RelayPlan {
@@ -21,7 +25,18 @@ export interface RelayPlan {
   now: () => string;
   fence: (trx: Transaction) => Promise<void>;
   signal: AbortSignal;
+  /** How long one delivery may take; one that takes longer is given up, and its messages stay NEW. */
+  shardMs: number;
   onPosted: (orders: number) => void;
+  onCancelled: (delivery: CancelledDelivery) => Promise<void>;
+}
+
+export interface CancelledDelivery {
+  lane: number;
+  accounts: number;
+  firstAccountNo: string;
+  orders: number;
+  cancellation: Cancellation;
 }
 
 /** Messages read at once. Their payloads are short; what they stand for is bounded by `ordersMax` a delivery. */
@@ -46,7 +61,9 @@ export async function relayOutbox(database: Database, sink: Sink, plan: RelayPla
     for (const message of window) {
       (perLane[plan.laneOf(message.accountNo ?? message.bizNo, plan.lanes)] as StoredMessage[]).push(message);
     }
-    const outcomes = await Promise.allSettled(perLane.map((lane) => deliverLane(database, sink, plan, lane)));
+    const outcomes = await Promise.allSettled(
+      perLane.map((messages, lane) => deliverLane(database, sink, plan, lane, messages)),
+    );
     for (const outcome of outcomes) {
       if (outcome.status === 'rejected') throw outcome.reason;
       result.sent += outcome.value.sent;
@@ -61,14 +78,25 @@ async function deliverLane(
   database: Database,
   sink: Sink,
   plan: RelayPlan,
+  lane: number,
   messages: readonly StoredMessage[],
 ): Promise<RelayResult> {
   const result: RelayResult = { sent: 0, parked: 0 };
   for (const batch of batches(messages, plan.ordersMax)) {
     if (plan.signal.aborted) break;
-    await deliver(database, sink, plan, batch, result);
+    const attempt = await withinShardTime(plan.shardMs, (signal) =>
+      deliver(database, sink, { ...plan, signal }, batch, result),
+    );
+    if (!attempt.done) await plan.onCancelled({ lane, ...shardOf(batch), cancellation: attempt.cancellation });
   }
   return result;
+}
+
+function shardOf(batch: readonly StoredMessage[]): { accounts: number; firstAccountNo: string; orders: number } {
+  const accounts = new Set(batch.map((message) => message.accountNo ?? message.bizNo));
+  const [firstAccountNo = ''] = accounts;
+  const orders = batch.reduce((sum, message) => sum + message.orders, 0);
+  return { accounts: accounts.size, firstAccountNo, orders };
 }
 
 function* batches(messages: readonly StoredMessage[], ordersMax: number): Generator<StoredMessage[]> {
@@ -95,7 +123,7 @@ async function deliver(
   result: RelayResult,
 ): Promise<void> {
   try {
-    await sink.deliver(batch.map(opened));
+    await sink.deliver(batch.map(opened), plan.signal);
   } catch (error) {
     const reason = refusalIn(error);
     if (reason === null) throw error;

@@ -1,5 +1,6 @@
 import type { Database } from '../db/database.js';
 import type { Transaction } from '../db/session.js';
+import type { Unit } from '../db/transaction.js';
 import { claimOrders } from '../orders/queries.js';
 import { appendOutbox } from '../outbox/append.js';
 import { messagesOf, type SettlementPlan } from './planSettlement.js';
@@ -12,15 +13,15 @@ export class OrdersMoved extends Error {
 
 /**
  * Settles a chunk in one short transaction: commit mark, CAS over exactly these orders, nets, outbox. All or nothing.
- * `fence` refuses the commit to a run whose lease was taken over. Returns the number of orders settled.
+ * `fence` refuses the commit to a run whose lease was taken over; an abort of `signal` undoes it. Returns the number of
+ * orders settled.
  */
 export async function settleChunk(
   database: Database,
   plan: SettlementPlan,
-  now: () => string,
-  fence: (trx: Transaction) => Promise<void>,
+  { now, fence, signal }: { now: () => string; fence: (trx: Transaction) => Promise<void>; signal: AbortSignal },
 ): Promise<number> {
-  return database.transact({
+  const unit: Unit<number> = {
     name: 'settle chunk',
     work: async (trx) => {
       await markChunk(trx, plan, now());
@@ -31,5 +32,6 @@ export async function settleChunk(
       return plan.orderIds.length;
     },
     landed: (session) => chunkOrders(session, plan.runId, plan.chunkNo),
-  });
+  };
+  return database.transact(unit, signal);
 }

@@ -12,6 +12,7 @@ const settings = {
   pagesAhead: 1,
   chunkSize: 30,
   leaseMs: 30_000,
+  shardMs: 900_000,
   lookBackDays: 31,
   messageAttempts: 2,
 };

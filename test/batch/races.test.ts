@@ -61,10 +61,10 @@ describe.each(databaseKinds)('what others do while a run works [%s]', (kind) => 
       ]);
       const settleAsUsual = DatabaseEffects.prototype.settle;
       const spy = jest.spyOn(DatabaseEffects.prototype, 'settle');
-      spy.mockImplementation(async function (this: DatabaseEffects, run, plan) {
+      spy.mockImplementation(async function (this: DatabaseEffects, run, plan, signal) {
         spy.mockRestore();
         await change(`update settlement_order set ${edit} where order_no = 'O1'`);
-        await settleAsUsual.call(this, run, plan);
+        await settleAsUsual.call(this, run, plan, signal);
       });
       const document = await runDay(current.database);
       expect(document).toMatchObject({ outcome: 'OK', closed: true });

@@ -84,6 +84,7 @@ describe.each(databaseKinds)('settling a day [%s]', (kind) => {
           pagesAhead: 1,
           chunkSize,
           leaseMs: 30_000,
+          shardMs: 900_000,
           lookBackDays: 31,
           messageAttempts: 2,
         };
@@ -321,6 +322,7 @@ describe.each(databaseKinds)('settling a day [%s]', (kind) => {
         pagesAhead: 1,
         chunkSize: 5,
         leaseMs: 30_000,
+        shardMs: 900_000,
         lookBackDays: 31,
         messageAttempts: 2,
       },

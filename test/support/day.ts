@@ -89,6 +89,7 @@ export function runDay(database: Database, overrides: Partial<RunDaysOptions> = 
       pagesAhead: 1,
       chunkSize: 10,
       leaseMs: 30_000,
+      shardMs: 900_000,
       lookBackDays: 31,
       messageAttempts: 2,
     },
@@ -144,7 +145,18 @@ export async function moneyDump(database: Database): Promise<string[]> {
 
 /** Every row of every table of ours: equal before and after means that nothing at all was written. */
 export async function everyRow(database: Database): Promise<string> {
-  const tables = ['account', 'settlement_order', 'batch', 'source_total', 'run', 'lease', 'chunk', 'net', 'outbox'];
+  const tables = [
+    'account',
+    'settlement_order',
+    'batch',
+    'source_total',
+    'run',
+    'cancelled_shard',
+    'lease',
+    'chunk',
+    'net',
+    'outbox',
+  ];
   tables.push('journal_entry', 'ledger_entry', 'quarantine', 'withdrawn_order', 'operator_action');
   const lines: string[] = [];
   for (const table of tables) {
