@@ -3,20 +3,10 @@ import { DatabaseEffects } from '../../src/batch/databaseEffects.js';
 import type { RunDocument } from '../../src/batch/document.js';
 import { repeatable } from '../../src/db/transaction.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
-import { day, givenOrders, moneyDump, runDay, type TestOrder } from '../support/day.js';
+import { day, givenOrders, moneyDump, runDay, smallSettings, type TestOrder } from '../support/day.js';
 import { settle } from '../support/program.js';
 
-const settings = {
-  lanes: 4,
-  elephantLanes: 1,
-  pageSize: 50,
-  pagesAhead: 1,
-  chunkSize: 4,
-  leaseMs: 30_000,
-  shardMs: 900_000,
-  lookBackDays: 31,
-  messageAttempts: 2,
-};
+const settings = { ...smallSettings, lanes: 4, elephantLanes: 1, chunkSize: 4 };
 const impatient = { ...settings, shardMs: 300 };
 
 const orders: TestOrder[] = ['SLOW', 'B', 'C', 'D', 'E', 'F'].flatMap((accountNo) => [

@@ -2,20 +2,10 @@ import { expect, test } from '@jest/globals';
 import { Database } from '../../src/db/database.js';
 import { parseDatabaseUrl } from '../../src/db/url.js';
 import { createTestDatabase } from '../support/databases.js';
-import { givenVariedDay, moneyDump, runDay } from '../support/day.js';
+import { givenVariedDay, moneyDump, runDay, smallSettings } from '../support/day.js';
 import { startProxy } from '../support/proxy.js';
 
-const settings = {
-  lanes: 2,
-  elephantLanes: 1,
-  pageSize: 200,
-  pagesAhead: 1,
-  chunkSize: 30,
-  leaseMs: 30_000,
-  shardMs: 900_000,
-  lookBackDays: 31,
-  messageAttempts: 2,
-};
+const settings = { ...smallSettings, lanes: 2, elephantLanes: 1, pageSize: 200, chunkSize: 30 };
 
 /** A run through a proxy that strikes once, at the nth COMMIT. Returns what it left behind. */
 async function runWithFault(nth: number, fault: 'drop' | 'dropAnswer' | 'deliverLate' | null) {

@@ -12,6 +12,7 @@ import {
   payables,
   quiet,
   runDay,
+  smallSettings,
   variedDay,
 } from '../support/day.js';
 
@@ -77,17 +78,7 @@ describe.each(databaseKinds)('settling a day [%s]', (kind) => {
       const other = await createTestDatabase(kind);
       try {
         await givenVariedDay(other.database);
-        const settings = {
-          lanes,
-          elephantLanes: 2,
-          pageSize,
-          pagesAhead: 1,
-          chunkSize,
-          leaseMs: 30_000,
-          shardMs: 900_000,
-          lookBackDays: 31,
-          messageAttempts: 2,
-        };
+        const settings = { ...smallSettings, lanes, pageSize, chunkSize };
         await runDay(other.database, { settings });
         dumps.push(await moneyDump(other.database));
       } finally {
@@ -315,17 +306,7 @@ describe.each(databaseKinds)('settling a day [%s]', (kind) => {
     const waiting = current.database;
     const run = runDay(waiting, {
       progress,
-      settings: {
-        lanes: 1,
-        elephantLanes: 1,
-        pageSize: 500,
-        pagesAhead: 1,
-        chunkSize: 5,
-        leaseMs: 30_000,
-        shardMs: 900_000,
-        lookBackDays: 31,
-        messageAttempts: 2,
-      },
+      settings: { ...smallSettings, lanes: 1, elephantLanes: 1, pageSize: 500, chunkSize: 5 },
     });
     while (!cancelled) await new Promise((resolve) => setImmediate(resolve));
     await change(

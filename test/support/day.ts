@@ -74,7 +74,20 @@ export const quiet: Progress = {
   end: () => undefined,
 };
 
-/** A run inside the test's process, with small chunks so that little data passes every branch. */
+/** Small pages and chunks, so that little data passes every branch. */
+export const smallSettings = {
+  lanes: 3,
+  elephantLanes: 2,
+  pageSize: 50,
+  pagesAhead: 1,
+  chunkSize: 10,
+  leaseMs: 30_000,
+  shardMs: 900_000,
+  lookBackDays: 31,
+  messageAttempts: 2,
+};
+
+/** A run inside the test's process. */
 export function runDay(database: Database, overrides: Partial<RunDaysOptions> = {}): Promise<RunDocument> {
   return runDays(database, {
     target: day,
@@ -82,17 +95,7 @@ export function runDay(database: Database, overrides: Partial<RunDaysOptions> = 
     kind: 'RUN',
     dryRun: false,
     accounts: null,
-    settings: {
-      lanes: 3,
-      elephantLanes: 2,
-      pageSize: 50,
-      pagesAhead: 1,
-      chunkSize: 10,
-      leaseMs: 30_000,
-      shardMs: 900_000,
-      lookBackDays: 31,
-      messageAttempts: 2,
-    },
+    settings: smallSettings,
     calendar: { timeZone: 'UTC', cutOff: '00:00' },
     clock: { now: () => new Date('2026-11-30T01:00:00.000Z') },
     command: 'settle run (test)',
