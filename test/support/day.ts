@@ -137,11 +137,21 @@ export async function moneyDump(database: Database): Promise<string[]> {
        from journal_entry j join ledger_entry l on l.journal_entry_id = j.id`,
   );
   await summed('source', 'select batch_day, currency, type, amount_minor from source_total');
+  await summed('source orders', 'select batch_day, currency, type, orders from source_total');
   for (const row of await read('select batch_day, state, orders_at_close from batch')) {
     lines.push(`batch ${row.map(String).join(' ')}`);
   }
   for (const row of await read('select batch_day, account_no, code, orders from quarantine where active = 1')) {
     lines.push(`quarantine ${row.map(String).join(' ')}`);
+  }
+  for (const row of await read(
+    `select batch_day, account_no, code, case when retried_run_id is null then 'waits' else 'tried again' end
+       from quarantine where active is null`,
+  )) {
+    lines.push(`released ${row.map(String).join(' ')}`);
+  }
+  for (const row of await read('select batch_day, order_no, found_state from withdrawn_order')) {
+    lines.push(`withdrawn ${row.map(String).join(' ')}`);
   }
   return lines.sort();
 }
