@@ -84,6 +84,7 @@ async function walkOn(
   const chosen = all.filter((_, at) => at % options.every === options.offset % options.every).map((kill) => [kill]);
   const kills: (readonly Kill[])[] =
     options.only === null ? [...chosen, ...doublesOf(all, options.doubles, options.seed)] : [options.only];
+  if (kills.length === 0) throw new Error('No boundary was chosen: nothing would be proven.');
   const result: Walk = {
     engine: options.engine,
     scenario: scenario.name,

@@ -105,6 +105,7 @@ class Turns {
   }
 
   givenUp(connection) {
+    if (this.holder === connection) this.holder = null;
     this.closing = Promise.race([once(connection.stream, 'close'), clock(500)]).then(() => clock(20));
   }
 
