@@ -52,7 +52,7 @@ import {
   insertCancelledShard,
   insertRun,
   saveProgress,
-  storedWatermark,
+  startOf,
   type RunEnd,
   type RunProgress,
   runUnder,
@@ -86,7 +86,7 @@ export class DatabaseEffects implements BatchEffects {
       const batch = await batchOf(session, day);
       const top = await topOrderId(session, day);
       const frozen = await sourceTotals(session, day, top);
-      const from = request.fromId ?? (await storedWatermark(session, day));
+      const from = await startOf(session, day, request);
       return {
         input: batch,
         topId: top,

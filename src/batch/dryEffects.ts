@@ -10,7 +10,7 @@ import { quarantinedAccounts } from '../settlement/quarantine.js';
 import { cutOffOf, type Calendar } from './calendar.js';
 import type { BatchEffects, ClosedRun, DayProof, Leftover, WithdrawnOrder } from './effects.js';
 import { batchOf, claimedTotals, parkedTotals } from './batchQueries.js';
-import { storedWatermark } from './runQueries.js';
+import { startOf } from './runQueries.js';
 import type { Run, RunRequest } from './run.js';
 import { totalsText } from './totals.js';
 
@@ -41,7 +41,7 @@ export class DryEffects implements BatchEffects {
     return this.database.snapshot(async (session) => {
       const batch = await batchOf(session, day);
       const topId = await topOrderId(session, day);
-      const from = request.fromId ?? (await storedWatermark(session, day));
+      const from = await startOf(session, day, request);
       return {
         id: 0n,
         day,

@@ -64,8 +64,17 @@ export async function unendedDays(session: Session, from: BatchDay, upTo: BatchD
   return rows.map((row) => toText(row['batch_day']));
 }
 
-/** How far runs over the whole day have come: everything at or below is claimed or set aside. */
-export async function storedWatermark(session: Session, day: BatchDay): Promise<bigint> {
+/**
+ * The order id after which a run starts. Runs over the whole day start where the earlier ones have come to: everything
+ * at or below is claimed or set aside, and the sweep looks there again. A run for some accounts has no sweep, and what
+ * it is asked for may lie anywhere, such as the orders of an account that was released.
+ */
+export async function startOf(session: Session, day: BatchDay, request: RunRequest): Promise<bigint> {
+  if (request.fromId !== null) return request.fromId;
+  return request.accounts === null ? storedWatermark(session, day) : 0n;
+}
+
+async function storedWatermark(session: Session, day: BatchDay): Promise<bigint> {
   const [row] = await session.rows(
     `select max(reached_id) as reached from run where batch_day = ? and kind in ('RUN', 'RESUME')`,
     [day],

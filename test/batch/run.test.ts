@@ -1,6 +1,7 @@
 import { beforeEach, afterEach, describe, expect, test } from '@jest/globals';
 import { repeatable } from '../../src/db/transaction.js';
 import { Cancellation } from '../../src/kernel/cancellation.js';
+import { releaseAccount } from '../../src/settlement/releaseAccount.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
 import {
   day,
@@ -179,6 +180,22 @@ describe.each(databaseKinds)('settling a day [%s]', (kind) => {
       settledNow: [],
     });
     expect(await runDay(current.database)).toMatchObject({ closed: true, outcome: 'OK', leftOrders: 0 });
+  });
+
+  test('a run for one account settles its released orders too, which lie below the watermark', async () => {
+    await givenVariedDay(current.database);
+    await runDay(current.database);
+    await givenAccounts(current.database, { FROZEN: 'ACTIVE' });
+    await releaseAccount(current.database, 'FROZEN', day, {
+      by: 'alice',
+      reason: 'test',
+      at: '2026-11-30T02:00:00.000Z',
+    });
+    const dry = await runDay(current.database, { accounts: ['FROZEN'], dryRun: true });
+    const document = await runDay(current.database, { accounts: ['FROZEN'] });
+    const settledNow = [{ currency: 'USD', orders: 2, netMinor: 891n }];
+    expect(document).toMatchObject({ settledNow, leftOrders: 0, closed: true });
+    expect(dry).toMatchObject({ settledNow, leftOrders: 0 });
   });
 
   test('an account whose rows the database refuses stands alone in quarantine', async () => {
