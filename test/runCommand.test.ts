@@ -52,6 +52,22 @@ describe('settle run, resume and rerun as typed', () => {
     expect((await typed('run', '--batch-day', day, '--detailed-exitcode')).code).toBe(10);
   });
 
+  test('--detailed-exitcode does not say that nothing was due when an earlier day was', async () => {
+    await typed('run', '--batch-day', day);
+    await givenOrders(current.database, [{ orderNo: 'LATE', accountNo: 'A1', minor: 5, batchDay: '2026-11-28' }]);
+    const caughtUp = await typed('run', '--batch-day', day, '--detailed-exitcode');
+    expect(caughtUp).toMatchObject({ code: 0, stdout: expect.stringContaining('2026-11-28 was owed') as unknown });
+    const nothing = await typed('run', '--batch-day', day, '--detailed-exitcode');
+    expect(nothing).toMatchObject({ code: 10, stdout: expect.not.stringContaining('2026-11-28') as unknown });
+  });
+
+  test('an answer about a closed day does not repeat what its last run caught up on', async () => {
+    await givenOrders(current.database, [{ orderNo: 'LATE', accountNo: 'A1', minor: 5, batchDay: '2026-11-28' }]);
+    const first = JSON.parse((await typed('run', '--batch-day', day, '--json')).stdout) as { catchUp: unknown[] };
+    const second = JSON.parse((await typed('run', '--batch-day', day, '--json')).stdout) as { catchUp: unknown[] };
+    expect([first.catchUp.length, second.catchUp.length]).toEqual([1, 0]);
+  });
+
   test('without a day it settles the one whose cut-off has passed', async () => {
     const yesterday = () => new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
     const before = yesterday();

@@ -177,6 +177,7 @@ async function alreadyClosed(database: Database, { target, dryRun }: RunDaysOpti
     closed: true,
     alreadyClosed: true,
     late: [],
+    catchUp: [],
     settledNow: [],
   };
 }

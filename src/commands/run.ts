@@ -55,7 +55,8 @@ export const run: Command<RunOptions> = (context, options) =>
       accounts: options.account ?? null,
       command: 'settle run',
     });
-    if (document.alreadyClosed && options.detailedExitcode === true && document.exitCode === exitCodes.OK) {
+    const nothingDue = document.alreadyClosed && document.catchUp.length === 0;
+    if (nothingDue && options.detailedExitcode === true && document.exitCode === exitCodes.OK) {
       document.exitCode = exitCodes.NOTHING_DUE;
     }
     return finish(context, database, document, options);
