@@ -87,6 +87,8 @@ export function up(v: Vocabulary): string[] {
       batch_day ${v.day} not null,
       kind ${v.code} not null,
       state ${v.code} not null,
+      shard_no ${v.int},
+      shards ${v.int},
       fencing_no ${v.big} not null,
       owner ${v.text} not null,
       reason ${v.text},
@@ -109,6 +111,8 @@ export function up(v: Vocabulary): string[] {
       document ${v.text},
       constraint run_kind check (${oneOf('kind', ['RUN', 'RESUME', 'RERUN'])}),
       constraint run_state check (${oneOf('state', ['RUNNING', 'OK', 'PARTIAL', 'INTEGRITY', 'INTERRUPTED', 'ABANDONED'])}),
+      constraint run_shard check (
+        (shard_no is null and shards is null) or (shard_no >= 1 and shard_no <= shards and shards is not null)),
       constraint run_finished check ((state = 'RUNNING') = (finished_at is null)),
       constraint run_cancelled check (state <> 'INTERRUPTED' or cancel_code is not null),
       constraint run_cancel_code check (${oneOf('cancel_code', cancellationCodes)})
@@ -139,6 +143,8 @@ export function up(v: Vocabulary): string[] {
       heartbeat_ms ${v.big},
       expires_ms ${v.big}
     ) ${v.end}`,
+    // The row of whole runs is always there: every fencing number, of a shard's lease too, is drawn from it.
+    `insert into lease (job, fencing_no) values ('batch', 0)`,
 
     `create table chunk (
       run_id ${v.big} not null,

@@ -18,6 +18,11 @@ Exit codes:
   75 TEMPFAIL     database unreachable after bounded retries; saved
   130 / 143       SIGINT / SIGTERM; saved`;
 
+const shardHelp = `
+Shards: start n processes, on one machine or several, with --shard 1/n to --shard n/n. Each settles the accounts that
+fall to it, then helps where one has died; one of them closes the day, and all exit as that one does. A scheduler that
+numbers its processes from 0 (a Kubernetes Indexed Job) sets SETTLE_SHARD_INDEX and SETTLE_SHARD_COUNT instead.`;
+
 export interface GlobalFlags {
   config?: string;
   json?: boolean;
@@ -163,12 +168,14 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
           .option(...day)
           .option('--dry-run', 'write nothing; say what a real run would do')
           .option('--account <account...>', 'only these accounts; the day stays open')
+          .option('--shard <i/n>', 'share the day with n - 1 other processes, this one being number i')
           .option('--detailed-exitcode', 'exit 10 when nothing was due'),
       ),
       'settle run',
       'settle run --batch-day 2026-11-29 --dry-run',
       'settle run --json > run.json',
-    ),
+      'settle run --shard 2/4',
+    ).addHelpText('after', shardHelp),
     async () => (await import('./commands/run.js')).run,
     same,
   );
@@ -353,14 +360,15 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
 
   const lock = examples(program.command('lock').description('the lease that keeps two runs apart'), 'settle lock show');
   on(
-    lock.command('show').description('who holds it and until when'),
+    lock.command('show').description('who holds it and until when, shards too'),
     async () => (await import('./commands/lock.js')).show,
     same,
   );
   on(
     lock
       .command('release')
-      .description('last resort: free a lease whose holder is known to be dead')
+      .description('last resort: free leases whose holders are known to be dead')
+      .option('--shard <i/n>', 'only the lease of this shard (default: every lease that is held)')
       .requiredOption('--by <name>', 'who decides')
       .requiredOption('--reason <text>', 'why'),
     async () => (await import('./commands/lock.js')).release,

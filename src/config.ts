@@ -63,6 +63,17 @@ export const configSchema = z.strictObject({
       messageAttempts: z.int().min(1).max(20).default(3),
     })
     .prefault({}),
+  shard: z
+    .strictObject({
+      index: z.int().min(0).optional(),
+      count: z.int().min(1).max(64).optional(),
+    })
+    .refine(({ index, count }) => (index === undefined) === (count === undefined), 'index and count, both or neither')
+    .refine(({ index, count }) => index === undefined || count === undefined || index < count, {
+      path: ['index'],
+      message: 'less than shard.count: shards are counted from 0 here',
+    })
+    .prefault({}),
   report: z.strictObject({ dir: z.string().optional() }).prefault({}),
 });
 

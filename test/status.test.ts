@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { repeatable } from '../src/db/transaction.js';
 import type { Database } from '../src/db/database.js';
 import { fromInstant } from '../src/db/values.js';
-import { freeLease } from '../src/batch/freeLease.js';
+import { freeLeases } from '../src/batch/freeLease.js';
 import { leaseView } from '../src/reports/lease.js';
 import { checkDueDay, collectStatus } from '../src/reports/status.js';
 import { statusText } from '../src/reports/statusText.js';
@@ -43,7 +43,7 @@ async function seedRunning(database: Database, marginMs: number): Promise<void> 
   );
   await change(
     database,
-    `insert into lease (job, fencing_no, owner, acquired_ms, heartbeat_ms, expires_ms) values ('batch', 5, ?, ?, ?, ?)`,
+    `update lease set fencing_no = 5, owner = ?, acquired_ms = ?, heartbeat_ms = ?, expires_ms = ? where job = 'batch'`,
     [owner, Date.now() - 20_000, Date.now() - 1_000, Date.now() + marginMs],
   );
 }
@@ -139,7 +139,7 @@ onEachDatabase('The status of a run at work', (db) => {
   });
 
   test('afterwards nothing is held, a second release says so, and the next command is resume', async () => {
-    expect(await freeLease(db().database, { by: 'a', reason: 'b', at: '2026-11-30T08:00:00.000Z' })).toBeNull();
+    expect(await freeLeases(db().database, { by: 'a', reason: 'b', at: '2026-11-30T08:00:00.000Z' })).toEqual([]);
     const again = await settle(['lock', 'release', '--by', 'alice', '--reason', 'again'], { url: db().url });
     expect(again).toMatchObject({ code: 0, stdout: 'The lease is free; nothing to release.\n' });
     expect((await collectStatus(db().database, '2026-12-31')).next).toBe('settle resume');

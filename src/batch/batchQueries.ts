@@ -4,6 +4,7 @@ import type { BatchDay } from '../kernel/batchDay.js';
 import type { BatchState } from '../kernel/states.js';
 import type { CurrencyTotal } from '../orders/order.js';
 import { currencyTotalIn, type SourceTotal } from '../orders/queries.js';
+import { andInShard, type Shard } from '../sharding/shard.js';
 
 export interface BatchRow {
   day: BatchDay;
@@ -98,11 +99,16 @@ export async function replaceSourceTotals(
 }
 
 /** Nets of a day by currency: what its runs have claimed so far. With a run, only what that run claimed. */
-export async function claimedTotals(session: Session, day: BatchDay, runId?: bigint): Promise<CurrencyTotal[]> {
+export async function claimedTotals(
+  session: Session,
+  day: BatchDay,
+  shard: Shard | null,
+  runId?: bigint,
+): Promise<CurrencyTotal[]> {
   const rows = await session.rows(
     `select n.currency, sum(n.orders) as orders, ${exactSum(session.dialect, 'n.amount_minor', 'net')}
        from chunk c join net n on n.run_id = c.run_id and n.chunk_no = c.chunk_no
-      where c.batch_day = ? ${runId === undefined ? '' : 'and c.run_id = ?'}
+      where c.batch_day = ? ${runId === undefined ? '' : 'and c.run_id = ?'} ${andInShard('n.account_no', shard)}
       group by n.currency order by n.currency`,
     runId === undefined ? [day] : [day, runId],
   );
@@ -113,6 +119,7 @@ export async function claimedTotals(session: Session, day: BatchDay, runId?: big
 export async function parkedTotals(
   session: Session,
   day: BatchDay,
+  shard: Shard | null,
 ): Promise<{ messages: number; totals: CurrencyTotal[] }> {
   const rows = await session.rows(
     `select n.currency, count(*) as messages, sum(n.orders) as orders,
@@ -120,7 +127,7 @@ export async function parkedTotals(
        from chunk c
        join net n on n.run_id = c.run_id and n.chunk_no = c.chunk_no
        join outbox m on m.biz_no = n.biz_no
-      where c.batch_day = ? and m.state = 'PARKED'
+      where c.batch_day = ? and m.state = 'PARKED' ${andInShard('n.account_no', shard)}
       group by n.currency order by n.currency`,
     [day],
   );
@@ -134,6 +141,7 @@ export async function parkedTotals(
 export async function accountCounts(
   session: Session,
   day: BatchDay,
+  shard: Shard | null,
 ): Promise<{ settled: number; carriedForward: number }> {
   const [row] = await session.rows(
     `select count(distinct account_no) as settled,
@@ -141,7 +149,8 @@ export async function accountCounts(
        from (select n.account_no, n.currency,
                     case when ${sumIsNegative(session.dialect, 'n.amount_minor')} then 1 else 0 end as negative
                from chunk c join net n on n.run_id = c.run_id and n.chunk_no = c.chunk_no
-              where c.batch_day = ? group by n.account_no, n.currency) p`,
+              where c.batch_day = ? ${andInShard('n.account_no', shard)}
+              group by n.account_no, n.currency) p`,
     [day],
   );
   return { settled: toCount(row?.['settled'] ?? 0), carriedForward: toCount(row?.['carried'] ?? 0) };

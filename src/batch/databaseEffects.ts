@@ -16,19 +16,11 @@ import {
   sourceTotals,
   topOrderId,
   unchangedOrders,
-  withdrawnTotals,
 } from '../orders/queries.js';
 import { unsentMessages } from '../outbox/queries.js';
 import { relayOutbox } from '../outbox/relay.js';
 import { reconcileDay } from '../reconciliation/reconcile.js';
-import {
-  insertQuarantine,
-  noteRetried,
-  quarantinedAccounts,
-  recountQuarantine,
-  releasedAccounts,
-  type SetAside,
-} from '../settlement/quarantine.js';
+import { insertQuarantine, noteRetried, recountQuarantine, type SetAside } from '../settlement/quarantine.js';
 import type { SettlementPlan } from '../settlement/planSettlement.js';
 import { settleChunk } from '../settlement/settleChunk.js';
 import { laneOf } from '../sharding/planChunks.js';
@@ -47,12 +39,12 @@ import {
   recountClosedBatch,
   replaceSourceTotals,
 } from './batchQueries.js';
+import { openedRun, readInput, type RunInput } from './runInput.js';
 import {
   finishRun,
   insertCancelledShard,
   insertRun,
   saveProgress,
-  startOf,
   type RunEnd,
   type RunProgress,
   runUnder,
@@ -75,58 +67,46 @@ export class DatabaseEffects implements BatchEffects {
   readonly dryRun = false;
 
   constructor(
-    private readonly database: Database,
+    protected readonly database: Database,
     private readonly lease: Lease,
     private readonly settings: EffectsSettings,
   ) {}
 
   async open(day: BatchDay, request: RunRequest): Promise<Run> {
-    const cutOff = instantText(cutOffOf(day, this.settings.calendar));
-    const { input, topId, totals, fromId, ...before } = await this.database.snapshot(async (session) => {
-      const batch = await batchOf(session, day);
+    const { batch, topId, input } = await this.database.snapshot(async (session) => {
       const top = await topOrderId(session, day);
-      const frozen = await sourceTotals(session, day, top);
-      const from = await startOf(session, day, request);
-      return {
-        input: batch,
-        topId: top,
-        totals: frozen,
-        fromId: from < top ? from : top,
-        claimedBefore: await claimedTotals(session, day),
-        withdrawnBefore: await withdrawnTotals(session, day, top),
-        setAside: new Set(await quarantinedAccounts(session, day)),
-        released: await releasedAccounts(session, day),
-      };
+      return { batch: await batchOf(session, day), topId: top, input: await readInput(session, day, request, top) };
     });
-    const untilId = request.untilId !== null && request.untilId < topId ? request.untilId : topId;
-    const orders = totals.reduce((sum, total) => sum + total.orders, 0);
+    const cutOff = batch?.cutOff ?? this.cutOff(day);
+    const id = await this.openRun(day, request, topId, input, async (trx) => {
+      if (batch === null) {
+        await insertBatch(trx, { day, state: 'OPEN', cutOff, topId, ordersAtClose: null }, this.now());
+      } else await raiseTopId(trx, day, topId);
+      await replaceSourceTotals(trx, day, input.totals);
+    });
+    return openedRun(id, request, { day, cutOff, topId, late: batch?.state === 'CLOSED' }, input);
+  }
+
+  /** Writes the row of a run, and in the same transaction what it has frozen. */
+  protected async openRun(
+    day: BatchDay,
+    request: RunRequest,
+    topId: bigint,
+    { fromId, totals }: RunInput,
+    freeze: (trx: Transaction) => Promise<void>,
+  ): Promise<bigint> {
     const { fencingNo, owner } = this.lease;
-    const id = await this.fenced({
+    const orders = totals.reduce((sum, total) => sum + total.orders, 0);
+    return this.fenced({
       name: 'open run',
       work: async (trx) => {
-        if (input === null) {
-          await insertBatch(trx, { day, state: 'OPEN', cutOff, topId, ordersAtClose: null }, this.now());
-        } else await raiseTopId(trx, day, topId);
-        await replaceSourceTotals(trx, day, totals);
+        await freeze(trx);
         const opened = { day, request, fencingNo, owner: JSON.stringify(owner), fromId, topId, orders };
         return insertRun(trx, opened, this.now());
       },
       // A lease opens each day once, so the run of this day under its number is this one.
       landed: (session) => runUnder(session, day, fencingNo),
     });
-    return {
-      id,
-      day,
-      request,
-      cutOff: input?.cutOff ?? cutOff,
-      fromId,
-      untilId,
-      topId,
-      source: signedTotals(totals),
-      ...before,
-      leftToNext: new Set(),
-      late: input?.state === 'CLOSED',
-    };
   }
 
   async enter(run: Run, stage: Stage): Promise<void> {
@@ -184,7 +164,7 @@ export class DatabaseEffects implements BatchEffects {
   }
 
   leftover(run: Run): Promise<Leftover[]> {
-    return this.database.read((session) => initOrders(session, run.day, run.topId));
+    return this.database.read((session) => initOrders(session, run.day, run.topId, run.request.shard));
   }
 
   async refreeze(run: Run): Promise<void> {
@@ -202,6 +182,7 @@ export class DatabaseEffects implements BatchEffects {
           void (await postSettlements(this.database, messages, { ...ports, signal: shardSignal })),
       },
       {
+        shard: run.request.shard,
         lanes: this.settings.lanes,
         laneOf,
         ordersMax: this.settings.chunkSize,
@@ -214,7 +195,7 @@ export class DatabaseEffects implements BatchEffects {
         onCancelled: (delivery) => onCancelled({ stage: 'POSTING', ...delivery }),
       },
     );
-    return this.database.read((session) => unsentMessages(session, run.day));
+    return this.database.read((session) => unsentMessages(session, run.day, run.request.shard));
   }
 
   reconcile(run: Run): Promise<DayProof> {
@@ -234,23 +215,28 @@ export class DatabaseEffects implements BatchEffects {
       // Asked of the row and not of the count, which is 0 when this is repeated after a lost COMMIT.
       return (await batchOf(trx, run.day))?.state === 'CLOSED';
     });
-    const counts = await this.database.read((session) => accountCounts(session, run.day));
+    const counts = await this.database.read((session) => accountCounts(session, run.day, run.request.shard));
     return { settledAccounts: counts.settled, carriedForward: counts.carriedForward, closed };
   }
 
   claimed(run: Run, own: boolean): Promise<CurrencyTotal[]> {
-    return this.database.read((session) => claimedTotals(session, run.day, own ? run.id : undefined));
+    const { day, request } = run;
+    return this.database.read((session) => claimedTotals(session, day, request.shard, own ? run.id : undefined));
   }
 
   async finish(run: Run, end: RunEnd): Promise<void> {
     await this.write('finish run', (trx) => finishRun(trx, run.id, end, this.now()));
   }
 
-  private readonly now = (): string => instantText(this.settings.clock.now());
+  protected cutOff(day: BatchDay): string {
+    return instantText(cutOffOf(day, this.settings.calendar));
+  }
+
+  protected readonly now = (): string => instantText(this.settings.clock.now());
   private readonly fence = (trx: Transaction): Promise<void> => assertLeaseHeld(trx, this.lease);
 
   /** A small write under the fence; repeating it after a lost COMMIT changes nothing more. */
-  private write<T>(name: string, work: (trx: Transaction) => Promise<T>): Promise<T> {
+  protected write<T>(name: string, work: (trx: Transaction) => Promise<T>): Promise<T> {
     return this.fenced(repeatable(name, work));
   }
 

@@ -3,6 +3,7 @@ import { exitCodes } from '../kernel/errors.js';
 import type { CurrencyTotal } from '../orders/order.js';
 import type { CancelledShard } from './cancelledShard.js';
 import type { RunCheck } from './effects.js';
+import { shardText } from '../sharding/shard.js';
 import type { Run } from './run.js';
 import type { Tally } from './tally.js';
 
@@ -26,6 +27,8 @@ export interface RunDocument {
   dryRun: boolean;
   kind: string;
   reason: string | null;
+  /** "2/4" when the run was over a shard of the accounts only. */
+  shard: string | null;
   outcome: Outcome;
   exitCode: number;
   closed: boolean;
@@ -56,6 +59,8 @@ export interface RunDocument {
   unsentMessages: number;
   /** Earlier days that were owed and were settled first. */
   catchUp: { batchDay: string; runId: string | null; outcome: Outcome; exitCode: number; orders: number }[];
+  /** Runs over shards that the same process made before the day was ended. */
+  shardRuns: { shard: string; runId: string | null; outcome: Outcome; orders: number; durationMs: number }[];
   slowestShards: { lane: number; accountNo: string | null; orders: number; durationMs: number; medianMs: number }[];
   stageTimes: { stage: string; durationMs: number }[];
   durationMs: number;
@@ -70,6 +75,7 @@ export function emptyDocument(run: Run, tally: Tally, dryRun: boolean): RunDocum
     dryRun,
     kind: run.request.kind,
     reason: run.request.reason,
+    shard: run.request.shard === null ? null : shardText(run.request.shard),
     outcome: 'INTERRUPTED',
     exitCode: exitCodes.INTERNAL,
     closed: false,
@@ -88,10 +94,18 @@ export function emptyDocument(run: Run, tally: Tally, dryRun: boolean): RunDocum
     leftOrders: 0,
     unsentMessages: 0,
     catchUp: [],
+    shardRuns: [],
     slowestShards: tally.slowest.map((timing) => ({ ...timing, medianMs: tally.medianMs })),
     stageTimes: [],
     durationMs: 0,
   };
+}
+
+/** The document that a run stored. */
+export function storedDocument(text: string): RunDocument {
+  return JSON.parse(text, (key, value: unknown) =>
+    key === 'netMinor' ? BigInt(value as string) : value,
+  ) as RunDocument;
 }
 
 export function cancellationPart(cancellation: Cancellation): DocumentedCancellation {

@@ -3,15 +3,15 @@ import type { BatchDay } from '../kernel/batchDay.js';
 import { instantText } from '../kernel/clock.js';
 import { settlementEntry } from '../ledger/journalEntry.js';
 import { Totals, type CurrencyTotal, type Order } from '../orders/order.js';
-import { initOrders, signedTotals, sourceTotals, topOrderId, withdrawnTotals } from '../orders/queries.js';
+import { initOrders, signedTotals, sourceTotals, topOrderId } from '../orders/queries.js';
 import { netPositions } from '../reports/queries.js';
 import { messagesOf, type SettlementPlan } from '../settlement/planSettlement.js';
-import { quarantinedAccounts } from '../settlement/quarantine.js';
+import { isInShard } from '../sharding/shard.js';
 import { cutOffOf, type Calendar } from './calendar.js';
 import type { BatchEffects, ClosedRun, DayProof, Leftover, WithdrawnOrder } from './effects.js';
-import { batchOf, claimedTotals, parkedTotals } from './batchQueries.js';
-import { startOf } from './runQueries.js';
+import { batchOf, parkedTotals } from './batchQueries.js';
 import type { Run, RunRequest } from './run.js';
+import { openedRun, readInput } from './runInput.js';
 import { totalsText } from './totals.js';
 
 interface Planned {
@@ -40,24 +40,11 @@ export class DryEffects implements BatchEffects {
   async open(day: BatchDay, request: RunRequest): Promise<Run> {
     return this.database.snapshot(async (session) => {
       const batch = await batchOf(session, day);
-      const topId = await topOrderId(session, day);
-      const from = await startOf(session, day, request);
-      return {
-        id: 0n,
-        day,
-        request,
-        cutOff: batch?.cutOff ?? instantText(cutOffOf(day, this.calendar)),
-        fromId: from < topId ? from : topId,
-        untilId: request.untilId !== null && request.untilId < topId ? request.untilId : topId,
-        topId,
-        source: signedTotals(await sourceTotals(session, day, topId)),
-        claimedBefore: await claimedTotals(session, day),
-        withdrawnBefore: await withdrawnTotals(session, day, topId),
-        setAside: new Set(await quarantinedAccounts(session, day)),
-        leftToNext: new Set(),
-        released: [],
-        late: batch?.state === 'CLOSED',
-      };
+      // Shards work under the top id that the first of them froze.
+      const topId = batch !== null && request.shard !== null ? batch.topId : await topOrderId(session, day);
+      const cutOff = batch?.cutOff ?? instantText(cutOffOf(day, this.calendar));
+      const input = await readInput(session, day, request, topId);
+      return openedRun(0n, request, { day, cutOff, topId, late: batch?.state === 'CLOSED' }, input);
     });
   }
 
@@ -84,7 +71,7 @@ export class DryEffects implements BatchEffects {
   }
 
   async leftover(run: Run): Promise<Leftover[]> {
-    const init = await this.database.read((session) => initOrders(session, run.day, run.topId));
+    const init = await this.database.read((session) => initOrders(session, run.day, run.topId, run.request.shard));
     return init
       .map((left) => {
         const planned = this.planned.get(left.currency + left.accountNo);
@@ -95,7 +82,8 @@ export class DryEffects implements BatchEffects {
   }
 
   async refreeze(run: Run): Promise<void> {
-    run.source = signedTotals(await this.database.read((session) => sourceTotals(session, run.day, run.topId)));
+    const { day, topId, request } = run;
+    run.source = signedTotals(await this.database.read((session) => sourceTotals(session, day, topId, request.shard)));
   }
 
   async reconcile(run: Run): Promise<DayProof> {
@@ -137,6 +125,8 @@ export class DryEffects implements BatchEffects {
     const positions = new Map(this.planned);
     if (run.claimedBefore.length > 0) {
       for (const position of await this.database.read((session) => netPositions(session, run.day))) {
+        const { shard } = run.request;
+        if (shard !== null && !isInShard(position.accountNo, shard)) continue;
         const key = position.currency + position.accountNo;
         const planned = positions.get(key);
         positions.set(key, { ...position, netMinor: position.netMinor + (planned?.netMinor ?? 0n) });
@@ -184,7 +174,7 @@ export class DryEffects implements BatchEffects {
 
   /** What is parked waits for an operator, in a real run too. */
   async post(run: Run): Promise<number> {
-    const parked = await this.database.read((session) => parkedTotals(session, run.day));
+    const parked = await this.database.read((session) => parkedTotals(session, run.day, run.request.shard));
     this.parked = parked.totals;
     return parked.messages;
   }

@@ -1,27 +1,33 @@
 import type { Database } from '../db/database.js';
 import { audited, requireDecision, type Decision } from '../db/operatorAction.js';
-import { leaseView, type LeaseView } from '../reports/lease.js';
+import { heldLeaseViews, type HeldLeaseView } from '../reports/lease.js';
+import { parseShard, type Shard } from '../sharding/shard.js';
+import { freeLease, jobOf } from './lease.js';
 
 /**
- * Frees the lease by hand and records who did it. The fencing number stays; the next run raises it, so a holder that
- * is alive after all finds itself fenced off at its next write. Returns the holder that lost it, or null if none held it.
+ * Frees by hand the leases that are held, or that of one shard, and records who did it. A holder that is alive after all
+ * stops when it cannot renew its lease, and is fenced off by the next take. Returns the holders that lost theirs.
  */
-export async function freeLease(database: Database, decision: Decision): Promise<LeaseView | null> {
+export async function freeLeases(
+  database: Database,
+  decision: Decision,
+  only: Shard | null = null,
+): Promise<HeldLeaseView[]> {
   requireDecision(decision);
   return database.transact(
     audited('LOCK_RELEASE', decision, async (trx) => {
-      const lease = await leaseView(trx);
-      if (!lease.held) return { subject: null, result: null };
-      const freed = await trx.change(
-        `update lease set owner = null, expires_ms = 0 where job = 'batch' and fencing_no = ? and owner is not null`,
-        [BigInt(lease.fencingNo)],
-      );
-      if (freed === 0) return { subject: null, result: null };
-      const holder = lease.holder;
-      return {
-        subject: `lease batch, fencing number ${lease.fencingNo}, held by process ${holder?.pid ?? '?'} on ${holder?.host ?? '?'}`,
-        result: lease,
-      };
+      const freed: HeldLeaseView[] = [];
+      for (const lease of await heldLeaseViews(trx)) {
+        const job = jobOf(lease.shard === null ? null : parseShard(lease.shard));
+        if (only !== null && job !== jobOf(only)) continue;
+        if (await freeLease(trx, job, BigInt(lease.fencingNo))) freed.push(lease);
+      }
+      return { subject: freed.length === 0 ? null : freed.map(subjectOf).join('; '), result: freed };
     }),
   );
+}
+
+function subjectOf({ shard, fencingNo, holder }: HeldLeaseView): string {
+  const job = jobOf(shard === null ? null : parseShard(shard));
+  return `lease ${job}, fencing number ${fencingNo}, held by process ${holder?.pid ?? '?'} on ${holder?.host ?? '?'}`;
 }

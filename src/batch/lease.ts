@@ -3,14 +3,28 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Database } from '../db/database.js';
 import type { Session, Transaction } from '../db/session.js';
-import { nowMs, toBigInt, toTextOrNull } from '../db/values.js';
+import { nowMs, toBigInt, toText, toTextOrNull } from '../db/values.js';
 import { Cancellation } from '../kernel/cancellation.js';
 import { SettleError } from '../kernel/errors.js';
+import { parseShard, shardText, type Shard } from '../sharding/shard.js';
 
-/** One lease for the one job that moves money; its name holds nothing that changes from night to night. */
-export const job = 'batch';
+/**
+ * The job that moves money, over all accounts. Its row stays for ever, and is the counter that every fencing number is
+ * drawn from. A shard has a job of its own, "batch 2/4", with a row while it is held.
+ */
+const wholeJob = 'batch';
+
+export function jobOf(shard: Shard | null): string {
+  return shard === null ? wholeJob : `${wholeJob} ${shardText(shard)}`;
+}
+
+/** The shard that a lease is for; null for a whole run. */
+function shardOfJob(job: string): Shard | null {
+  return job === wholeJob ? null : parseShard(job.slice(wholeJob.length + 1));
+}
 
 export interface Lease {
+  readonly job: string;
   readonly fencingNo: bigint;
   readonly token: string;
   readonly owner: Owner;
@@ -28,14 +42,16 @@ export interface Owner {
 }
 
 /**
- * Takes the lease by compare-and-swap and raises its fencing number. Throws BATCH_LOCKED, naming the holder, while
- * another holds it; a holder whose process is provably gone from this machine is taken over at once, any other after
- * its lease has expired. Taking over early would be safe too: the old holder's writes carry the old number.
+ * Takes the lease of a shard, or of the whole job, under a new fencing number. Throws BATCH_LOCKED, naming the holder, while
+ * a lease is held that shuts it out: a whole run is alone, and shards of one division are beside each other. A holder
+ * whose process is provably gone from this machine is taken over at once, any other after its lease has expired.
+ * Taking over early would be safe too: the old holder's writes carry the old number.
  */
 export async function acquireLease(
   database: Database,
-  options: { durationMs: number; command: string; startedAt: string },
+  options: { shard?: Shard | null; durationMs: number; command: string; startedAt: string },
 ): Promise<Lease> {
+  const job = jobOf(options.shard ?? null);
   const owner: Owner = {
     host: hostname(),
     pid: process.pid,
@@ -46,61 +62,96 @@ export async function acquireLease(
   };
   const fencingNo = await database.transact({
     name: 'take lease',
-    work: (trx) => take(trx, owner, options.durationMs),
-    landed: async (session) => {
-      const held = await leaseRow(session);
-      return held?.owner?.token === owner.token ? held.fencingNo : undefined;
-    },
+    work: (trx) => take(trx, job, owner, options.durationMs),
+    landed: async (session) => (await leaseRows(session)).find((held) => held.owner?.token === owner.token)?.fencingNo,
   });
-  return { fencingNo, token: owner.token, owner };
+  return { job, fencingNo, token: owner.token, owner };
 }
 
-async function take(trx: Transaction, owner: Owner, durationMs: number): Promise<bigint> {
-  const held = await leaseRow(trx);
-  if (held === null) {
-    await trx.change('insert into lease (job, fencing_no) values (?, 0)', [job]);
-    return take(trx, owner, durationMs);
-  }
-  if (held.owner !== null && held.expiresMs > held.nowMs && !isGone(held.owner)) throw lockedBy(held.owner, held);
+async function take(trx: Transaction, job: string, owner: Owner, durationMs: number): Promise<bigint> {
+  // Locks the counter: takes come one after another, and each sees what the one before has left.
+  await trx.change('update lease set fencing_no = fencing_no + 1 where job = ?', [wholeJob]);
+  const leases = await leaseRows(trx);
+  const barring = leases.filter((held) => shutsOut(held.job, job));
+  const holder = barring.find(isHeld);
+  if (holder !== undefined) throw lockedBy(holder);
+  // Their holders are dead. One that is not after all finds its number gone, and writes nothing more.
+  for (const dead of barring) await removeHolder(trx, dead);
+  const fencingNo = (leases.find((held) => held.job === wholeJob) as LeaseRow).fencingNo;
   const now = nowMs(trx.dialect);
-  const taken = await trx.change(
-    `update lease set fencing_no = fencing_no + 1, owner = ?, acquired_ms = ${now}, heartbeat_ms = ${now},
-            expires_ms = ${now} + ?
-      where job = ? and fencing_no = ?`,
-    [JSON.stringify(owner), durationMs, job, held.fencingNo],
+  if (job !== wholeJob) await trx.change('insert into lease (job, fencing_no) values (?, ?)', [job, fencingNo]);
+  await trx.change(
+    `update lease set owner = ?, acquired_ms = ${now}, heartbeat_ms = ${now}, expires_ms = ${now} + ? where job = ?`,
+    [JSON.stringify(owner), durationMs, job],
   );
-  if (taken === 1) return held.fencingNo + 1n;
-  throw new SettleError('BATCH_LOCKED', 'Another run took the lease in this very moment.', { next: 'settle status' });
+  return fencingNo;
+}
+
+/** Whether a lease on one job keeps another from being taken. */
+function shutsOut(held: string, wanted: string): boolean {
+  const [a, b] = [shardOfJob(held), shardOfJob(wanted)];
+  return a === null || b === null || a.of !== b.of || a.no === b.no;
+}
+
+/** Ends a hold. The row of a shard goes with it, so that a late write finds none. */
+async function removeHolder(trx: Transaction, { job, fencingNo }: { job: string; fencingNo: bigint }): Promise<void> {
+  if (job === wholeJob) await freeLease(trx, job, fencingNo);
+  else await trx.change('delete from lease where job = ? and fencing_no = ?', [job, fencingNo]);
+}
+
+/**
+ * Takes the lease from who holds it under this number; false when nobody did. The number stays, under which the holder
+ * can still write why it stops.
+ */
+export async function freeLease(trx: Session, job: string, fencingNo: bigint): Promise<boolean> {
+  const freed = await trx.change(
+    'update lease set owner = null, expires_ms = 0 where job = ? and fencing_no = ? and owner is not null',
+    [job, fencingNo],
+  );
+  return freed === 1;
 }
 
 interface LeaseRow {
+  job: string;
   fencingNo: bigint;
   owner: Owner | null;
-  acquiredMs: bigint;
   heartbeatMs: bigint;
   expiresMs: bigint;
   nowMs: bigint;
 }
 
-async function leaseRow(session: Session): Promise<LeaseRow | null> {
-  const [row] = await session.rows(
-    `select fencing_no, owner, acquired_ms, heartbeat_ms, expires_ms, ${nowMs(session.dialect)} as now_ms
-       from lease where job = ?`,
-    [job],
+async function leaseRows(session: Session): Promise<LeaseRow[]> {
+  const rows = await session.rows(
+    `select job, fencing_no, owner, heartbeat_ms, expires_ms, ${nowMs(session.dialect)} as now_ms
+       from lease order by job`,
   );
-  if (row === undefined) return null;
-  const owner = toTextOrNull(row['owner']);
-  return {
-    fencingNo: toBigInt(row['fencing_no']),
-    owner: owner === null ? null : (JSON.parse(owner) as Owner),
-    acquiredMs: toBigInt(row['acquired_ms'] ?? 0),
-    heartbeatMs: toBigInt(row['heartbeat_ms'] ?? 0),
-    expiresMs: toBigInt(row['expires_ms'] ?? 0),
-    nowMs: toBigInt(row['now_ms']),
-  };
+  return rows.map((row) => {
+    const owner = toTextOrNull(row['owner']);
+    return {
+      job: toText(row['job']),
+      fencingNo: toBigInt(row['fencing_no']),
+      owner: owner === null ? null : (JSON.parse(owner) as Owner),
+      heartbeatMs: toBigInt(row['heartbeat_ms'] ?? 0),
+      expiresMs: toBigInt(row['expires_ms'] ?? 0),
+      nowMs: toBigInt(row['now_ms']),
+    };
+  });
 }
 
-function lockedBy(owner: Owner, held: LeaseRow): SettleError {
+type HeldLease = LeaseRow & { owner: Owner };
+
+function isHeld(lease: LeaseRow): lease is HeldLease {
+  return lease.owner !== null && lease.expiresMs > lease.nowMs && !isGone(lease.owner);
+}
+
+/** The leases whose holders may be alive. */
+export async function heldLeases(session: Session): Promise<{ shard: Shard | null; owner: Owner }[]> {
+  return (await leaseRows(session)).filter(isHeld).map(({ job, owner }) => ({ shard: shardOfJob(job), owner }));
+}
+
+function lockedBy(held: HeldLease): SettleError {
+  const { owner } = held;
+  const shard = shardOfJob(held.job);
   const seconds = (ms: bigint): string => String(Number(ms) / 1_000);
   return new SettleError(
     'BATCH_LOCKED',
@@ -113,6 +164,7 @@ function lockedBy(owner: Owner, held: LeaseRow): SettleError {
         pid: owner.pid,
         since: owner.startedAt,
         heartbeatAgeMs: held.nowMs - held.heartbeatMs,
+        shard: shard === null ? null : shardText(shard),
       },
     },
   );
@@ -122,7 +174,7 @@ function lockedBy(owner: Owner, held: LeaseRow): SettleError {
 export async function assertLeaseHeld(trx: Session, lease: Lease): Promise<void> {
   const [row] = await trx.rows(
     `select fencing_no from lease where job = ? ${trx.dialect === 'sqlite' ? '' : 'lock in share mode'}`,
-    [job],
+    [lease.job],
   );
   if (row === undefined || toBigInt(row['fencing_no']) !== lease.fencingNo) throw leaseLost();
 }
@@ -132,11 +184,11 @@ export async function renewLease(trx: Transaction, lease: Lease, durationMs: num
   const now = nowMs(trx.dialect);
   const renewed = await trx.change(
     `update lease set heartbeat_ms = ${now}, expires_ms = ${now} + ? where job = ? and fencing_no = ? and owner is not null`,
-    [durationMs, job, lease.fencingNo],
+    [durationMs, lease.job, lease.fencingNo],
   );
   if (renewed === 1) return;
-  const held = await leaseRow(trx);
-  throw held?.fencingNo === lease.fencingNo ? await freedByHand(trx) : leaseLost();
+  const row = (await leaseRows(trx)).find(({ job }) => job === lease.job);
+  throw row?.fencingNo === lease.fencingNo ? await freedByHand(trx) : leaseLost();
 }
 
 /** Only a person frees a lease that is not theirs; who and why is told to the run that held it. */
@@ -148,12 +200,9 @@ async function freedByHand(trx: Transaction): Promise<Cancellation> {
   return new Cancellation('OPERATOR', `${by ?? 'Somebody'} released the lease: ${reason ?? 'no reason given'}`);
 }
 
-/** Gives the lease back; the fencing number stays, so that late writes of ours are refused after the next takeover. */
+/** Gives the lease back. Numbers are never drawn twice, so late writes of ours are refused after the next take. */
 export async function releaseLease(trx: Transaction, lease: Lease): Promise<void> {
-  await trx.change('update lease set owner = null, expires_ms = 0 where job = ? and fencing_no = ?', [
-    job,
-    lease.fencingNo,
-  ]);
+  await removeHolder(trx, lease);
 }
 
 function leaseLost(): Cancellation {

@@ -1,5 +1,6 @@
 import type { BatchDay } from '../kernel/batchDay.js';
 import type { CurrencyTotal } from '../orders/order.js';
+import type { Shard } from '../sharding/shard.js';
 
 export type RunKind = 'RUN' | 'RESUME' | 'RERUN';
 export type Stage = 'FREEZE' | 'SETTLING' | 'POSTING' | 'RECONCILING' | 'DONE';
@@ -12,10 +13,19 @@ export interface RunRequest {
   /** Orders up to this id only; null: up to the top of the day. */
   untilId: bigint | null;
   accounts: readonly string[] | null;
+  /** The shard's accounts only, beside other processes; null: all. */
+  shard: Shard | null;
   reason: string | null;
 }
 
-export const wholeDay: RunRequest = { kind: 'RUN', fromId: null, untilId: null, accounts: null, reason: null };
+export const wholeDay: RunRequest = {
+  kind: 'RUN',
+  fromId: null,
+  untilId: null,
+  accounts: null,
+  shard: null,
+  reason: null,
+};
 
 /** One execution, opened: its input is frozen. */
 export interface Run {

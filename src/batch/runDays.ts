@@ -1,38 +1,17 @@
 import type { Database } from '../db/database.js';
-import { repeatable } from '../db/transaction.js';
 import type { BatchDay } from '../kernel/batchDay.js';
-import type { Cancellation } from '../kernel/cancellation.js';
-import { instantText, type Clock } from '../kernel/clock.js';
 import { exitCodes, SettleError } from '../kernel/errors.js';
 import { quarantinedAccounts } from '../settlement/quarantine.js';
-import type { Calendar } from './calendar.js';
-import { DatabaseEffects } from './databaseEffects.js';
-import type { BatchDeps, BatchSettings, Progress } from './deps.js';
-import type { RunDocument } from './document.js';
+import { storedDocument, type RunDocument } from './document.js';
 import { DryEffects } from './dryEffects.js';
-import type { BatchEffects } from './effects.js';
-import { acquireLease, releaseLease, type Lease } from './lease.js';
 import { planDays } from './planDays.js';
-import { abandonRuns, lastDocument } from './runQueries.js';
-import { runBatch } from './runBatch.js';
 import { wholeDay, type RunRequest } from './run.js';
+import { runBatch } from './runBatch.js';
+import type { RunDaysOptions } from './runDaysOptions.js';
+import { lastDocument } from './runQueries.js';
+import { depsFor, underLease } from './underLease.js';
 
-export interface RunDaysOptions {
-  target: BatchDay;
-  /** Asked for `target` only (a rerun of a part); null: whatever is owed up to `target`. */
-  request: RunRequest | null;
-  kind: 'RUN' | 'RESUME';
-  dryRun: boolean;
-  accounts: readonly string[] | null;
-  settings: BatchSettings & { lookBackDays: number; messageAttempts: number };
-  calendar: Calendar;
-  clock: Clock;
-  /** For the lease: what was typed. */
-  command: string;
-  progress: Progress;
-  signal: AbortSignal;
-  say: (text: string) => void;
-}
+export type { RunDaysOptions } from './runDaysOptions.js';
 
 /**
  * Settles what is owed up to a day, earliest first, under one lease. The document is that of the target day; earlier
@@ -50,73 +29,33 @@ export async function runDays(database: Database, options: RunDaysOptions): Prom
       ),
     );
   }
-  const lease = await acquireLease(database, {
-    durationMs: options.settings.leaseMs,
-    command: options.command,
-    startedAt: instantText(options.clock.now()),
-  });
-  const within = new AbortController();
-  const signal = AbortSignal.any([options.signal, within.signal]);
-  const effects = new DatabaseEffects(database, lease, {
-    calendar: options.calendar,
-    clock: options.clock,
-    lanes: options.settings.lanes,
-    chunkSize: options.settings.chunkSize,
-    messageAttempts: options.settings.messageAttempts,
-    leaseMs: options.settings.leaseMs,
-  });
-  const deps = depsFor(database, effects, options, signal, (reason) => {
-    within.abort(reason);
-  });
-  try {
-    await abandonDead(database, lease, options);
+  return underLease(database, options, null, async (deps) => {
     // Asked again under the lease: another run may have closed the day just before this one took it.
     const owed = await daysOwed(database, options);
-    if (owed.length === 0) return await alreadyClosed(database, options);
-    return await inOrder(database, owed, options, (day, own) => runBatch(deps, day, own));
-  } finally {
-    await giveBack(database, lease, options.say);
-  }
+    if (owed.length === 0) return alreadyClosed(database, options);
+    return inOrder(database, owed, options, (day, own) => runBatch(deps, day, own));
+  });
 }
 
-async function daysOwed(database: Database, { target, request, settings }: RunDaysOptions): Promise<BatchDay[]> {
+/** The days that the options ask for: what is owed up to the target, or the target alone. */
+export async function daysOwed(database: Database, { target, request, settings }: RunDaysOptions): Promise<BatchDay[]> {
   return request === null ? planDays(database, target, settings.lookBackDays) : [target];
 }
 
-function depsFor(
-  database: Database,
-  effects: BatchEffects,
-  { settings, progress, say }: RunDaysOptions,
-  signal: AbortSignal,
-  giveUp: (reason: Cancellation) => void,
-): BatchDeps {
-  return {
-    database,
-    effects,
-    settings,
-    progress,
-    signal,
-    giveUp,
-    onUnrecorded: (error) => {
-      say(`How the run ended could not be recorded: ${error instanceof Error ? error.message : String(error)}`);
-    },
-    onShardCancelled: ({ lane, accounts, firstAccountNo, cancellation }) => {
-      const others = accounts > 1 ? ` and ${String(accounts - 1)} more` : '';
-      say(
-        `${cancellation.code}: account ${firstAccountNo}${others} in lane ${String(lane)} left to the next run. ${cancellation.detail}`,
-      );
-    },
-  };
-}
-
-async function inOrder(
+/** Settles the days one after the other; a day that does not close stops the ones after it. */
+export async function inOrder(
   database: Database,
   days: readonly BatchDay[],
   options: RunDaysOptions,
   settle: (day: BatchDay, request: RunRequest) => Promise<RunDocument>,
 ): Promise<RunDocument> {
   const { target } = options;
-  const request: RunRequest = options.request ?? { ...wholeDay, kind: options.kind, accounts: options.accounts };
+  const request: RunRequest = options.request ?? {
+    ...wholeDay,
+    kind: options.kind,
+    accounts: options.accounts,
+    shard: options.shard,
+  };
   const earlier: RunDocument[] = [];
   for (const day of days) {
     const document = await settle(day, request);
@@ -155,7 +94,7 @@ function withEarlier(document: RunDocument, earlier: readonly RunDocument[]): Ru
 }
 
 /** Nothing is owed: nothing is written, and the figures of the run that closed the day are shown again. */
-async function alreadyClosed(database: Database, { target, dryRun }: RunDaysOptions): Promise<RunDocument> {
+export async function alreadyClosed(database: Database, { target, dryRun }: RunDaysOptions): Promise<RunDocument> {
   const [stored, setAside] = await database.read(async (session) => [
     await lastDocument(session, target),
     await quarantinedAccounts(session, target),
@@ -166,11 +105,8 @@ async function alreadyClosed(database: Database, { target, dryRun }: RunDaysOpti
     });
   }
   const outcome = setAside.length > 0 ? 'PARTIAL' : 'OK';
-  const former = JSON.parse(stored.document, (key, value: unknown) =>
-    key === 'netMinor' ? BigInt(value as string) : value,
-  ) as RunDocument;
   return {
-    ...former,
+    ...storedDocument(stored.document),
     dryRun,
     outcome,
     exitCode: exitCodes[outcome],
@@ -180,19 +116,4 @@ async function alreadyClosed(database: Database, { target, dryRun }: RunDaysOpti
     catchUp: [],
     settledNow: [],
   };
-}
-
-async function abandonDead(database: Database, lease: Lease, { clock, say }: RunDaysOptions): Promise<void> {
-  const dead = await database.transact(
-    repeatable('abandon dead runs', (trx) => abandonRuns(trx, lease.fencingNo, instantText(clock.now()))),
-  );
-  if (dead > 0) say(`Found ${String(dead)} run(s) dead; going on from what they committed.`);
-}
-
-async function giveBack(database: Database, lease: Lease, say: (text: string) => void): Promise<void> {
-  try {
-    await database.transact(repeatable('release lease', (trx) => releaseLease(trx, lease)));
-  } catch (error) {
-    say(`The lease could not be given back and will expire: ${error instanceof Error ? error.message : String(error)}`);
-  }
 }

@@ -2,6 +2,7 @@ import type { Session, Transaction } from '../db/session.js';
 import { fromInstant, toBigInt, toCount, toText, toTextOrNull } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import type { RunState } from '../kernel/states.js';
+import type { Shard } from '../sharding/shard.js';
 import type { CancelledShard } from './cancelledShard.js';
 import type { Run, RunKind, RunRequest, Stage } from './run.js';
 
@@ -43,20 +44,42 @@ export async function lastRun(session: Session, day?: BatchDay): Promise<RunRow 
   return row === undefined ? null : toRun(row);
 }
 
-/** The last run of a day that left a result. */
+/** The last run over all accounts of a day that left a result. */
 export async function lastDocument(session: Session, day: BatchDay): Promise<RunRow | null> {
   const [row] = await session.rows(
-    `select ${runColumns} from run where batch_day = ? and document is not null order by id desc limit 1`,
+    `select ${runColumns} from run
+      where batch_day = ? and shard_no is null and document is not null order by id desc limit 1`,
     [day],
   );
   return row === undefined ? null : toRun(row);
 }
 
-/** Days in [from, upTo] whose last run did not reach its end, or ended with a contradiction. */
+/** The last run over all accounts of a day that came to its end, however it judged the day. */
+export async function endedRun(session: Session, day: BatchDay): Promise<{ id: bigint; document: string } | null> {
+  const [row] = await session.rows(
+    `select id, document from run
+      where batch_day = ? and shard_no is null and state in ('OK', 'PARTIAL', 'INTEGRITY') and document is not null
+      order by id desc limit 1`,
+    [day],
+  );
+  return row === undefined ? null : { id: toBigInt(row['id']), document: toText(row['document']) };
+}
+
+/** Numbers of the shards of a division that were settled to their end by runs after the given one. */
+export async function doneShards(session: Session, day: BatchDay, of: number, afterRun: bigint): Promise<Set<number>> {
+  const rows = await session.rows(
+    `select shard_no from run where batch_day = ? and shards = ? and id > ? and state in ('OK', 'PARTIAL')`,
+    [day, of, afterRun],
+  );
+  return new Set(rows.map((row) => toCount(row['shard_no'])));
+}
+
+/** Days in [from, upTo] whose last run over all accounts did not reach its end, or ended with a contradiction. */
 export async function unendedDays(session: Session, from: BatchDay, upTo: BatchDay): Promise<BatchDay[]> {
   const rows = await session.rows(
     `select batch_day from run
-      where id in (select max(id) from run where batch_day >= ? and batch_day <= ? group by batch_day)
+      where id in (select max(id) from run
+                    where batch_day >= ? and batch_day <= ? and shard_no is null group by batch_day)
         and state not in ('OK', 'PARTIAL')
       order by batch_day`,
     [from, upTo],
@@ -71,15 +94,34 @@ export async function unendedDays(session: Session, from: BatchDay, upTo: BatchD
  */
 export async function startOf(session: Session, day: BatchDay, request: RunRequest): Promise<bigint> {
   if (request.fromId !== null) return request.fromId;
-  return request.accounts === null ? storedWatermark(session, day) : 0n;
+  return request.accounts === null ? storedWatermark(session, day, request.shard) : 0n;
 }
 
-async function storedWatermark(session: Session, day: BatchDay): Promise<bigint> {
-  const [row] = await session.rows(
-    `select max(reached_id) as reached from run where batch_day = ? and kind in ('RUN', 'RESUME')`,
+/**
+ * How far the day is: everything of the shard's accounts, or of all accounts, at or below is claimed or set aside. The
+ * watermark of a shard says nothing of other accounts; the lowest of all shards of a division says it of all.
+ */
+export async function storedWatermark(session: Session, day: BatchDay, shard: Shard | null): Promise<bigint> {
+  const rows = await session.rows(
+    `select shards, shard_no, max(reached_id) as reached from run
+      where batch_day = ? and kind in ('RUN', 'RESUME') group by shards, shard_no`,
     [day],
   );
-  return toBigInt(row?.['reached'] ?? 0);
+  let watermark = 0n;
+  const divisions = new Map<number, bigint[]>();
+  for (const row of rows) {
+    const reached = toBigInt(row['reached']);
+    const [of, no] = [toCount(row['shards'] ?? 0), toCount(row['shard_no'] ?? 0)];
+    const own = of === 0 || (of === shard?.of && no === shard.no);
+    if (own && reached > watermark) watermark = reached;
+    divisions.set(of, [...(divisions.get(of) ?? []), reached]);
+  }
+  for (const [of, reached] of divisions) {
+    if (reached.length < of) continue;
+    const lowest = reached.reduce((least, id) => (id < least ? id : least));
+    if (lowest > watermark) watermark = lowest;
+  }
+  return watermark;
 }
 
 export async function insertRun(
@@ -97,12 +139,14 @@ export async function insertRun(
 ): Promise<bigint> {
   const moment = fromInstant(trx.dialect, now);
   return trx.insert(
-    `insert into run (batch_day, kind, state, fencing_no, owner, reason, from_id, reached_id, top_id, stage,
-                      orders_total, started_at, heartbeat_at)
-     values (?, ?, 'RUNNING', ?, ?, ?, ?, ?, ?, 'FREEZE', ?, ?, ?)`,
+    `insert into run (batch_day, kind, state, shard_no, shards, fencing_no, owner, reason, from_id, reached_id, top_id,
+                      stage, orders_total, started_at, heartbeat_at)
+     values (?, ?, 'RUNNING', ?, ?, ?, ?, ?, ?, ?, ?, 'FREEZE', ?, ?, ?)`,
     [
       run.day,
       run.request.kind,
+      run.request.shard?.no ?? null,
+      run.request.shard?.of ?? null,
       run.fencingNo,
       run.owner,
       run.request.reason,
@@ -122,12 +166,20 @@ export async function runUnder(session: Session, day: BatchDay, fencingNo: bigin
   return row === undefined ? undefined : toBigInt(row['id']);
 }
 
-/** Runs that still say RUNNING although their lease is ours now: their processes are dead. */
-export async function abandonRuns(trx: Transaction, fencingNo: bigint, now: string): Promise<number> {
-  return trx.change(`update run set state = 'ABANDONED', finished_at = ? where state = 'RUNNING' and fencing_no < ?`, [
-    fromInstant(trx.dialect, now),
-    fencingNo,
-  ]);
+/** Runs that still say RUNNING although nobody holds the lease they were opened under: their processes are dead. */
+export async function abandonRuns(trx: Transaction, now: string): Promise<number> {
+  const dead = await trx.rows(
+    `select id from run where state = 'RUNNING' and fencing_no not in
+       (select fencing_no from lease where owner is not null) order by id`,
+  );
+  let abandoned = 0;
+  for (const row of dead) {
+    abandoned += await trx.change(
+      `update run set state = 'ABANDONED', finished_at = ? where id = ? and state = 'RUNNING'`,
+      [fromInstant(trx.dialect, now), toBigInt(row['id'])],
+    );
+  }
+  return abandoned;
 }
 
 /** Repeated after a lost COMMIT, it finds its row. */

@@ -50,7 +50,8 @@ async function settlePass(deps: BatchDeps, run: Run, tally: Tally, pass: number)
   const fromId = pass === 1 ? run.fromId : 0n;
   // A dry run moves nothing, so what its first pass has planned is still INIT: only what lies below is looked at again.
   const topId = pass > 1 && deps.effects.dryRun ? run.fromId : run.untilId;
-  const range = { day: run.day, fromId, topId, pageSize, accounts: run.request.accounts };
+  const { accounts, shard } = run.request;
+  const range = { day: run.day, fromId, topId, pageSize, accounts, shard };
   try {
     for await (const page of readOrderPages(deps.database, range, deps.signal)) {
       const eligible = await withoutBlocked(deps, run, page.orders);

@@ -1,5 +1,6 @@
 import { isBatchDay, type BatchDay } from '../kernel/batchDay.js';
 import { SettleError } from '../kernel/errors.js';
+import { parseShard, shardsMax, type Shard } from '../sharding/shard.js';
 
 /** A batch day from a flag, checked; undefined when the flag is not given. Throws USAGE. */
 export function requireBatchDay(text: string | undefined, flag = '--batch-day'): BatchDay | undefined {
@@ -19,5 +20,15 @@ export function requireLimit(limit: number | undefined, fallback: number): numbe
   throw new SettleError('USAGE', `--limit must be between 1 and ${String(limitMax)}.`, {
     details: { flag: '--limit', value: limit },
     next: 'Give a number of rows.',
+  });
+}
+
+/** A shard from --shard, such as "2/4". Throws USAGE. */
+export function requireShard(text: string): Shard {
+  const shard = parseShard(text);
+  if (shard !== null) return shard;
+  throw new SettleError('USAGE', `--shard: "${text}" is none of 1/N to N/N, with N at most ${String(shardsMax)}.`, {
+    details: { flag: '--shard', value: text },
+    next: 'Write it as 2/4: the second of four.',
   });
 }

@@ -3,6 +3,7 @@ import type { RunDocument } from '../batch/document.js';
 import { lastRun, runById } from '../batch/runQueries.js';
 import type { RunRequest } from '../batch/run.js';
 import { runDays, type RunDaysOptions } from '../batch/runDays.js';
+import { runDaysInShards } from '../batch/runShards.js';
 import { durationMs, isShort } from '../config.js';
 import type { Database } from '../db/database.js';
 import { dayAfterWatermark } from '../orders/queries.js';
@@ -11,6 +12,8 @@ import { isBatchDay, type BatchDay } from '../kernel/batchDay.js';
 import { Cancellation } from '../kernel/cancellation.js';
 import { exitCodes, SettleError } from '../kernel/errors.js';
 import { runProgress } from '../reports/progress.js';
+import { shardText, type Shard } from '../sharding/shard.js';
+import { requireShard } from './arguments.js';
 import { withDatabase, type Command, type CommandContext } from './context.js';
 import { runText } from './runText.js';
 
@@ -27,6 +30,7 @@ interface RunOptions extends Tuning {
   batchDay?: string;
   dryRun?: boolean;
   account?: string[];
+  shard?: string;
   detailedExitcode?: boolean;
 }
 
@@ -43,24 +47,29 @@ const usualTuning = {
 } as const;
 
 /** `settle run`: the job that cron starts after cut-off. */
-export const run: Command<RunOptions> = (context, options) =>
-  onDatabase(context, options, async (database, base) => {
+export const run: Command<RunOptions> = (context, options) => {
+  const shard = shardOf(context, options);
+  return onDatabase(context, options, async (database, base) => {
     const target = dayOrDue(context, options.batchDay);
-    const document = await runDays(database, {
+    const asked: RunDaysOptions = {
       ...base,
       target,
       request: null,
       kind: 'RUN',
       dryRun: options.dryRun ?? false,
       accounts: options.account ?? null,
-      command: 'settle run',
-    });
+      shard,
+      command: shard === null ? 'settle run' : `settle run --shard ${shardText(shard)}`,
+    };
+    const document =
+      shard === null || asked.dryRun ? await runDays(database, asked) : await runDaysInShards(database, asked, shard);
     const nothingDue = document.alreadyClosed && document.catchUp.length === 0;
     if (nothingDue && options.detailedExitcode === true && document.exitCode === exitCodes.OK) {
       document.exitCode = exitCodes.NOTHING_DUE;
     }
     return finish(context, database, document, options);
   });
+};
 
 /** `settle resume`: goes on with a run that did not reach its end. */
 export const resume: Command<Tuning & { run?: string }> = (context, options) =>
@@ -84,6 +93,7 @@ export const resume: Command<Tuning & { run?: string }> = (context, options) =>
       kind: 'RESUME',
       dryRun: false,
       accounts: null,
+      shard: null,
       command: 'settle resume',
     });
     return finish(context, database, document, options);
@@ -110,7 +120,7 @@ export const rerun: Command<RerunOptions> = (context, options) =>
         ? ((await database.read((session) => dayAfterWatermark(session, fromId))) ??
           dueDay(context.clock.now(), context.config.calendar))
         : dayOrDue(context, options.batchDay);
-    const request: RunRequest = { kind: 'RERUN', fromId, untilId, accounts: null, reason: options.reason };
+    const request: RunRequest = { kind: 'RERUN', fromId, untilId, accounts: null, shard: null, reason: options.reason };
     const asked: RunDaysOptions = {
       ...base,
       target,
@@ -118,6 +128,7 @@ export const rerun: Command<RerunOptions> = (context, options) =>
       kind: 'RUN',
       dryRun: true,
       accounts: null,
+      shard: null,
       command: 'settle rerun',
     };
     const announced = await runDays(database, {
@@ -241,6 +252,19 @@ function dayOrDue(context: CommandContext, given: string | undefined): BatchDay 
     );
   }
   return given;
+}
+
+/** The shard that was asked for: by the flag, or by number and count as a scheduler gives them, counted from 0. */
+function shardOf({ config }: CommandContext, options: RunOptions): Shard | null {
+  const { index, count } = config.shard;
+  if (options.shard === undefined && (index === undefined || count === undefined)) return null;
+  if (options.account !== undefined) {
+    throw new SettleError('USAGE', '--account and a shard cannot be asked for together.', {
+      next: 'Leave --account out, or --shard with SETTLE_SHARD_INDEX and SETTLE_SHARD_COUNT.',
+    });
+  }
+  if (options.shard === undefined) return { no: (index as number) + 1, of: count as number };
+  return requireShard(options.shard);
 }
 
 function parseDuration(flag: string, text: string): number {

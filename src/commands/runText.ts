@@ -10,7 +10,7 @@ export function runText(document: RunDocument, colors: ReturnType<typeof pc.crea
 
 function headline(document: RunDocument, colors: ReturnType<typeof pc.createColors>): string {
   const { batchDay, outcome, cancellation, error } = document;
-  const day = `Batch day ${batchDay}`;
+  const day = document.shard === null ? `Batch day ${batchDay}` : `Batch day ${batchDay}, shard ${document.shard}`;
   if (document.dryRun) return colors.bold(`${day}: dry run, nothing was written. A real run would end ${outcome}.`);
   if (document.alreadyClosed)
     return colors.bold(`${day} is already closed; nothing was changed. These are its figures.`);
@@ -55,6 +55,8 @@ function attention(document: RunDocument): string[] {
   }
   if (document.withdrawn.length > 0)
     lines.push(`  ${plural(document.withdrawn.length, 'order')} moved by somebody else during the run and left alone`);
+  for (const { shard, orders, durationMs } of document.shardRuns)
+    lines.push(`  shard ${shard} by this process: ${plural(orders, 'order')} in ${(durationMs / 1_000).toFixed(1)} s`);
   for (const day of document.catchUp)
     lines.push(`  ${day.batchDay} was owed and settled first: ${plural(day.orders, 'order')}, ${day.outcome}`);
   return lines;
@@ -86,7 +88,8 @@ function speed({ settledNow, durationMs, watermark }: RunDocument): string {
 function next(document: RunDocument): string[] {
   const day = `--batch-day ${document.batchDay}`;
   if (document.dryRun) return [`Next: the same command without --dry-run`];
-  if (document.cancellation !== null) return ['Next: settle resume'];
+  if (document.cancellation !== null)
+    return [document.shard === null ? 'Next: settle resume' : `Next: settle run --shard ${document.shard} ${day}`];
   if (document.outcome === 'INTEGRITY') return [`Next: settle verify ${day}`];
   if (document.unsentMessages > 0) return ['Next: settle outbox status'];
   if (document.leftOrders > 0) return [`Next: settle run ${day}`];

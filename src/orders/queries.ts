@@ -2,6 +2,7 @@ import type { BatchDay } from '../kernel/batchDay.js';
 import type { AccountState, OrderState, OrderType } from '../kernel/states.js';
 import type { Row, Session, Transaction } from '../db/session.js';
 import { exactSum, fromInstant, oneOfIds, sumIn, toBigInt, toCount, toText } from '../db/values.js';
+import { andInShard, type Shard } from '../sharding/shard.js';
 import { fingerprint, fingerprintSql } from './fingerprint.js';
 import { signedAmount, type CurrencyTotal, type Order } from './order.js';
 
@@ -24,13 +25,19 @@ export interface SourceTotal {
  * What the day asks to settle, by currency and type: everything up to `topId` that nobody failed or cancelled. Orders
  * that were cancelled after a run had read them stay in, as a difference that is listed row by row.
  */
-export async function sourceTotals(session: Session, day: BatchDay, topId: bigint): Promise<SourceTotal[]> {
+export async function sourceTotals(
+  session: Session,
+  day: BatchDay,
+  topId: bigint,
+  shard: Shard | null = null,
+): Promise<SourceTotal[]> {
   const rows = await session.rows(
     `select currency, type, count(*) as orders, ${exactSum(session.dialect, 'amount_minor', 'amount')}
        from settlement_order
       where batch_day = ? and id <= ?
         and (state in ('INIT', 'PROCESSING', 'SUCCESS')
              or id in (select order_id from withdrawn_order where batch_day = ?))
+        ${andInShard('account_no', shard)}
       group by currency, type
       order by currency, type`,
     [day, topId, day],
@@ -61,11 +68,17 @@ export function currencyTotalIn(row: Row): CurrencyTotal {
 }
 
 /** Orders that runs found withdrawn between freeze and claim, by currency, signed: what keeps them in the source. */
-export async function withdrawnTotals(session: Session, day: BatchDay, topId: bigint): Promise<CurrencyTotal[]> {
+export async function withdrawnTotals(
+  session: Session,
+  day: BatchDay,
+  topId: bigint,
+  shard: Shard | null,
+): Promise<CurrencyTotal[]> {
   const rows = await session.rows(
     `select currency, count(*) as orders, ${exactSum(session.dialect, signedSql, 'net')}
        from settlement_order
       where batch_day = ? and id <= ? and id in (select order_id from withdrawn_order where batch_day = ?)
+        ${andInShard('account_no', shard)}
       group by currency order by currency`,
     [day, topId, day],
   );
@@ -81,6 +94,8 @@ export interface PageQuery {
   size: number;
   /** Only these accounts; null for all. */
   accounts: readonly string[] | null;
+  /** Only the accounts of this shard; null for all. */
+  shard: Shard | null;
 }
 
 /** One page of the watermark: INIT orders of the day after `afterId`, by id. Never an OFFSET. */
@@ -90,7 +105,7 @@ export async function ordersAfter(session: Session, page: PageQuery): Promise<Or
     `select o.id, o.account_no, o.type, o.amount_minor, o.currency, o.channel, a.state
        from settlement_order o
        left join account a on a.account_no = o.account_no
-      where o.batch_day = ? and o.id > ? and o.id <= ? and o.state = 'INIT' ${only}
+      where o.batch_day = ? and o.id > ? and o.id <= ? and o.state = 'INIT' ${only} ${andInShard('o.account_no', page.shard)}
       order by o.id
       limit ${String(page.size)}`,
     [page.day, page.afterId, page.topId, ...(page.accounts ?? [])],
@@ -190,11 +205,16 @@ export interface InitOrders extends CurrencyTotal {
 }
 
 /** The sweep: INIT orders of the day at or below an id, by account and currency. The state column is the truth. */
-export async function initOrders(session: Session, day: BatchDay, topId: bigint): Promise<InitOrders[]> {
+export async function initOrders(
+  session: Session,
+  day: BatchDay,
+  topId: bigint,
+  shard: Shard | null,
+): Promise<InitOrders[]> {
   const rows = await session.rows(
     `select account_no, currency, count(*) as orders, ${exactSum(session.dialect, signedSql, 'net')}
        from settlement_order
-      where batch_day = ? and id <= ? and state = 'INIT'
+      where batch_day = ? and id <= ? and state = 'INIT' ${andInShard('account_no', shard)}
       group by account_no, currency
       order by account_no, currency`,
     [day, topId],

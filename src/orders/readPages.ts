@@ -1,6 +1,7 @@
 import type { Database } from '../db/database.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { invariant } from '../kernel/invariant.js';
+import type { Shard } from '../sharding/shard.js';
 import type { Order } from './order.js';
 import { ordersAfter } from './queries.js';
 
@@ -16,6 +17,7 @@ export interface PageRange {
   topId: bigint;
   pageSize: number;
   accounts: readonly string[] | null;
+  shard: Shard | null;
 }
 
 /** Rows asked for at once: a page is read in slices, so that the driver's rows are forgotten while they are young. */
@@ -39,12 +41,14 @@ export async function* readOrderPages(database: Database, range: PageRange, sign
 }
 
 async function readPage(database: Database, range: PageRange, fromId: bigint): Promise<Page> {
-  const { day, topId, accounts, pageSize } = range;
+  const { day, topId, accounts, shard, pageSize } = range;
   const orders: Order[] = [];
   let afterId = fromId;
   while (orders.length < pageSize) {
     const size = Math.min(sliceSize, pageSize - orders.length);
-    const slice = await database.read((session) => ordersAfter(session, { day, afterId, topId, size, accounts }));
+    const slice = await database.read((session) =>
+      ordersAfter(session, { day, afterId, topId, size, accounts, shard }),
+    );
     for (const order of slice) orders.push(order);
     const last = slice[slice.length - 1];
     if (slice.length < size || last === undefined) return { orders, lastId: topId };

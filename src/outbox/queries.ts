@@ -1,6 +1,7 @@
 import type { BatchDay } from '../kernel/batchDay.js';
 import type { Session, Transaction } from '../db/session.js';
 import { fromInstant, oneOfIds, toBigInt, toCount, toText, toTextOrNull } from '../db/values.js';
+import { andInShard, type Shard } from '../sharding/shard.js';
 
 export interface StoredMessage {
   id: bigint;
@@ -18,11 +19,12 @@ export async function newMessages(
   topic: string,
   afterId: bigint,
   limit: number,
+  shard: Shard | null,
 ): Promise<StoredMessage[]> {
   const rows = await session.tuples(
     `select id, biz_no, batch_day, account_no, orders, payload, attempts
        from outbox
-      where state = 'NEW' and id > ? and topic = ?
+      where state = 'NEW' and id > ? and topic = ? ${andInShard('account_no', shard)}
       order by id
       limit ${String(limit)}`,
     [afterId, topic],
@@ -57,9 +59,10 @@ export async function noteRefusal(trx: Transaction, id: bigint, reason: string, 
 }
 
 /** Messages of a day that are not SENT: waiting or parked. */
-export async function unsentMessages(session: Session, day: BatchDay): Promise<number> {
+export async function unsentMessages(session: Session, day: BatchDay, shard: Shard | null): Promise<number> {
   const [row] = await session.rows(
-    `select count(*) as messages from outbox where state in ('NEW', 'PARKED') and batch_day = ?`,
+    `select count(*) as messages from outbox
+      where state in ('NEW', 'PARKED') and batch_day = ? ${andInShard('account_no', shard)}`,
     [day],
   );
   return toCount(row?.['messages']);

@@ -4,6 +4,7 @@ import { repeatable } from '../db/transaction.js';
 import type { Transaction } from '../db/session.js';
 import { withinShardTime, type Cancellation } from '../kernel/cancellation.js';
 import { SettleError } from '../kernel/errors.js';
+import type { Shard } from '../sharding/shard.js';
 import { decodePayload, ledgerTopic, type SettlementMessage } from './message.js';
 import { markSent, newMessages, noteRefusal, type StoredMessage } from './queries.js';
 
@@ -16,6 +17,8 @@ export interface Sink {
 }
 
 export interface RelayPlan {
+  /** Only messages of this shard's accounts; null for all. */
+  shard: Shard | null;
   /** Deliveries at the same time; an account's messages are always in the same one. */
   lanes: number;
   laneOf: (accountNo: string, lanes: number) => number;
@@ -55,7 +58,7 @@ export async function relayOutbox(database: Database, sink: Sink, plan: RelayPla
   const result: RelayResult = { sent: 0, parked: 0 };
   let afterId = 0n;
   while (!plan.signal.aborted) {
-    const window = await database.read((session) => newMessages(session, ledgerTopic, afterId, windowSize));
+    const window = await database.read((session) => newMessages(session, ledgerTopic, afterId, windowSize, plan.shard));
     if (window.length === 0) break;
     const perLane: StoredMessage[][] = Array.from({ length: plan.lanes }, () => []);
     for (const message of window) {

@@ -15,6 +15,7 @@ import { tieOutOf, type TieOut } from './tieOut.js';
 export interface ReportedRun {
   runId: bigint;
   kind: string;
+  shard: string | null;
   state: RunState;
   exitCode: number | null;
   errorCode: string | null;
@@ -125,6 +126,7 @@ function reportedRun(run: queries.RunRow): ReportedRun {
   return {
     runId: run.id,
     kind: run.kind,
+    shard: run.shard,
     state: run.state,
     exitCode: run.exitCode,
     errorCode: run.errorCode,

@@ -1,5 +1,5 @@
-import type { Session } from '../db/session.js';
-import { nowMs, toBigInt, toCount, toTextOrNull } from '../db/values.js';
+import type { Row, Session } from '../db/session.js';
+import { nowMs, toBigInt, toCount, toText, toTextOrNull } from '../db/values.js';
 import { instantText } from '../kernel/clock.js';
 
 /** The process that took the lease, as it described itself. */
@@ -22,6 +22,12 @@ export interface LeaseView {
   expired: boolean;
 }
 
+/** One of the leases that are held; `shard` is "2/4", or null for a run over all accounts. */
+export type HeldLeaseView = LeaseView & { shard: string | null };
+
+/** The job of runs over all accounts; "batch 2/4" is that of a shard. */
+const wholeJob = 'batch';
+
 const nothing: LeaseView = {
   held: false,
   holder: null,
@@ -33,13 +39,28 @@ const nothing: LeaseView = {
   expired: false,
 };
 
-/** Who holds the batch lease, since when, and whether its heartbeat is still in time. */
+/** Who holds the lease of whole runs, since when, and whether its heartbeat is still in time. */
 export async function leaseView(session: Session): Promise<LeaseView> {
-  const [row] = await session.rows(
-    `select fencing_no, owner, acquired_ms, heartbeat_ms, expires_ms, ${nowMs(session.dialect)} as now_ms
-       from lease where job = 'batch'`,
+  return (await leaseRows(session)).find(({ job }) => job === wholeJob)?.view ?? nothing;
+}
+
+/** Every lease that is held: that of a whole run, or those of shards. */
+export async function heldLeaseViews(session: Session): Promise<HeldLeaseView[]> {
+  const rows = await leaseRows(session);
+  return rows
+    .filter(({ view }) => view.held)
+    .map(({ job, view }) => ({ shard: job === wholeJob ? null : job.slice(wholeJob.length + 1), ...view }));
+}
+
+async function leaseRows(session: Session): Promise<{ job: string; view: LeaseView }[]> {
+  const rows = await session.rows(
+    `select job, fencing_no, owner, acquired_ms, heartbeat_ms, expires_ms, ${nowMs(session.dialect)} as now_ms
+       from lease order by job`,
   );
-  if (row === undefined) return nothing;
+  return rows.map((row) => ({ job: toText(row['job']), view: viewOf(row) }));
+}
+
+function viewOf(row: Row): LeaseView {
   const fencingNo = toBigInt(row['fencing_no']).toString();
   const owner = toTextOrNull(row['owner']);
   if (owner === null) return { ...nothing, fencingNo };

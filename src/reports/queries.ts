@@ -41,6 +41,8 @@ export interface RunRow {
   id: bigint;
   batchDay: BatchDay;
   kind: string;
+  /** "2/4" for a run over a shard of the accounts. */
+  shard: string | null;
   state: RunState;
   stage: string;
   reason: string | null;
@@ -61,29 +63,36 @@ export interface RunRow {
   errorCode: string | null;
 }
 
-const runColumns = `id, batch_day, kind, state, stage, reason, from_id, reached_id, top_id, orders_total, orders_read,
+const runColumns = `id, batch_day, kind, shard_no, shards, state, stage, reason, from_id, reached_id, top_id, orders_total, orders_read,
   orders_claimed, orders_posted, started_at, heartbeat_at, finished_at, cancel_code, cancel_detail, cancel_stage,
   exit_code, error_code`;
 
 /** Runs, newest first; of one day, or one run, when given. */
 export async function runRows(
   session: Session,
-  filter: { day?: BatchDay | undefined; id?: bigint | undefined; limit?: number | undefined } = {},
+  filter: {
+    day?: BatchDay | undefined;
+    id?: bigint | undefined;
+    state?: RunState | undefined;
+    limit?: number | undefined;
+  } = {},
 ): Promise<RunRow[]> {
   const conditions = [
     ...(filter.day === undefined ? [] : ['batch_day = ?']),
     ...(filter.id === undefined ? [] : ['id = ?']),
+    ...(filter.state === undefined ? [] : ['state = ?']),
   ];
   const rows = await session.rows(
     `select ${runColumns} from run
       ${conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`}
       order by id desc ${filter.limit === undefined ? '' : `limit ${String(filter.limit)}`}`,
-    [...(filter.day === undefined ? [] : [filter.day]), ...(filter.id === undefined ? [] : [filter.id])],
+    [filter.day, filter.id, filter.state].filter((value) => value !== undefined),
   );
   return rows.map((row) => ({
     id: toBigInt(row['id']),
     batchDay: toText(row['batch_day']),
     kind: toText(row['kind']),
+    shard: row['shard_no'] === null ? null : `${String(toCount(row['shard_no']))}/${String(toCount(row['shards']))}`,
     state: toText(row['state']) as RunState,
     stage: toText(row['stage']),
     reason: toTextOrNull(row['reason']),
@@ -105,13 +114,14 @@ export async function runRows(
   }));
 }
 
-/** The document of the day's last run that ended with one, and the id of that run. */
+/** The document of the day's last run over all accounts that ended with one, and the id of that run. */
 export async function lastRunDocument(
   session: Session,
   day: BatchDay,
 ): Promise<{ runId: bigint; text: string } | undefined> {
   const [row] = await session.rows(
-    `select id, document from run where batch_day = ? and document is not null order by id desc limit 1`,
+    `select id, document from run
+      where batch_day = ? and shard_no is null and document is not null order by id desc limit 1`,
     [day],
   );
   return row === undefined ? undefined : { runId: toBigInt(row['id']), text: toText(row['document']) };

@@ -6,7 +6,7 @@ import { personTables } from './reportHtmlAttention.js';
 import { right, type HtmlSection, type HtmlTable } from './reportHtmlTable.js';
 import type { TieOut } from './tieOut.js';
 import { topPositions, verdictOf } from './verdict.js';
-import { countText, durationText, momentText, msBetween, plural, printable } from './words.js';
+import { countText, durationText, kindText, momentText, msBetween, plural, printable } from './words.js';
 
 const topCount = 20;
 
@@ -132,7 +132,7 @@ function runTables({ runs, stageTimes }: DayReport): HtmlTable[] {
       ],
       rows: runs.map((run) => [
         run.runId.toString(),
-        run.kind,
+        kindText(run),
         printable(run.cancellation === null ? run.state : `${run.state} (${run.cancellation.code})`),
         countText(run.orders),
         momentText(run.startedAt),

@@ -3,7 +3,7 @@ import type { DayReport } from './dayReport.js';
 import { textTable } from './tables.js';
 import type { TieOut } from './tieOut.js';
 import { topPositions, verdictOf } from './verdict.js';
-import { countText, durationText, momentText, msBetween, plural, printable } from './words.js';
+import { countText, durationText, kindText, momentText, msBetween, plural, printable } from './words.js';
 
 const topCount = 20;
 const listedMax = 50;
@@ -157,7 +157,7 @@ function runsTable({ runs }: DayReport): string {
     [right('run'), { title: 'kind' }, { title: 'state' }, right('orders'), { title: 'started' }, right('took')],
     runs.map((run) => [
       run.runId.toString(),
-      run.kind,
+      kindText(run),
       run.state,
       countText(run.orders),
       momentText(run.startedAt),

@@ -7,7 +7,7 @@ import { ordersLeft, owedDays, type OwedDay } from '../orders/reportQueries.js';
 import { outboxStatus } from '../outbox/views.js';
 import { activeQuarantine } from '../settlement/quarantineViews.js';
 import { cancellationOf, type ReportedRun } from './dayReport.js';
-import { leaseView, type LeaseView } from './lease.js';
+import { heldLeaseViews, leaseView, type HeldLeaseView, type LeaseView } from './lease.js';
 import * as queries from './queries.js';
 import { msBetween, plural } from './words.js';
 
@@ -24,8 +24,13 @@ export interface RunStatus extends ReportedRun {
 }
 
 export interface StatusView {
+  /** That of runs over all accounts. */
   lease: LeaseView;
+  /** Every lease that is held, those of shards too. */
+  leases: HeldLeaseView[];
   run: RunStatus | null;
+  /** Runs at work, oldest first: several when processes share a day. */
+  running: RunStatus[];
   openDays: BatchDay[];
   /** Days up to the due one with orders that no run has begun, or that came after the day was closed. */
   owedDays: OwedDay[];
@@ -54,6 +59,8 @@ export async function collectStatus(database: Database, dueDay: BatchDay, runId?
       });
     }
     const lease = await leaseView(session);
+    const leases = await heldLeaseViews(session);
+    const running = (await queries.runRows(session, { state: 'RUNNING' })).reverse().map(runStatus);
     const orders = await ordersLeft(session);
     const owed = await owedDays(session, dueDay);
     const outbox = await outboxStatus(session);
@@ -65,7 +72,8 @@ export async function collectStatus(database: Database, dueDay: BatchDay, runId?
       quarantinedAccounts: (await activeQuarantine(session)).length,
     };
     const openDays = await queries.openDays(session);
-    const view = { lease, run: run === undefined ? null : runStatus(run), openDays, owedDays: owed, left };
+    const newest = run === undefined ? null : runStatus(run);
+    const view = { lease, leases, run: newest, running, openDays, owedDays: owed, left };
     return { ...view, next: nextCommand(view) };
   });
 }
@@ -80,6 +88,7 @@ export function runStatus(run: queries.RunRow): RunStatus {
     runId: run.id,
     batchDay: run.batchDay,
     kind: run.kind,
+    shard: run.shard,
     state: run.state,
     stage: run.stage,
     exitCode: run.exitCode,
@@ -101,9 +110,18 @@ export function runStatus(run: queries.RunRow): RunStatus {
 
 const continued: ReadonlySet<RunState> = new Set(['INTERRUPTED', 'ABANDONED']);
 
-function nextCommand({ lease, run, openDays, owedDays: owed, left }: Omit<StatusView, 'next'>): string | null {
-  if (run === null) return lease.held && !lease.expired ? null : 'settle run';
-  if (run.state === 'RUNNING') return lease.held && !lease.expired ? null : 'settle resume';
+function nextCommand({
+  leases,
+  run,
+  running,
+  openDays,
+  owedDays: owed,
+  left,
+}: Omit<StatusView, 'next'>): string | null {
+  const atWork = leases.some((lease) => !lease.expired);
+  if (atWork && (run === null || running.length > 0)) return null;
+  if (run === null) return 'settle run';
+  if (running.length > 0) return 'settle resume';
   if (continued.has(run.state) && openDays.length > 0) return 'settle resume';
   if (run.state === 'INTEGRITY') return `settle verify --batch-day ${run.batchDay}`;
   if (left.messagesParked > 0) return 'settle outbox status';

@@ -1,13 +1,16 @@
-import type { LeaseView } from './lease.js';
+import type { HeldLeaseView, LeaseView } from './lease.js';
 import type { DueCheck, RunStatus, StatusView } from './status.js';
 import { textTable } from './tables.js';
-import { countText, durationText, momentText, msBetween, plural, printable } from './words.js';
+import { countText, durationText, kindText, momentText, msBetween, plural, printable } from './words.js';
 
 /** The answer of `settle status` in words. */
 export function statusText(view: StatusView, check: DueCheck | null): string {
-  const lines = [`Lease: ${leaseText(view.lease)}`];
+  const lines = leaseLines(view.lease, view.leases);
   if (view.run === null) lines.push('No run yet.');
-  else lines.push(...runLines(view.run, view.lease));
+  else lines.push(...runLines(view.run, view.leases));
+  for (const run of view.running) {
+    if (run.runId !== view.run?.runId) lines.push(...runLines(run, view.leases).slice(0, 2));
+  }
   lines.push(`Left: ${leftText(view)}`);
   if (check !== null) {
     lines.push(check.closed ? `Due day ${check.dueDay}: closed.` : `Due day ${check.dueDay}: NOT closed.`);
@@ -15,6 +18,12 @@ export function statusText(view: StatusView, check: DueCheck | null): string {
   }
   if (view.next !== null) lines.push(`Next: ${view.next}`);
   return lines.map(printable).join('\n');
+}
+
+/** One line a lease that is held; one line too when none is. */
+export function leaseLines(whole: LeaseView, held: readonly HeldLeaseView[]): string[] {
+  if (held.length === 0) return [`Lease: ${leaseText(whole)}`];
+  return held.map((lease) => `Lease${lease.shard === null ? '' : ` of shard ${lease.shard}`}: ${leaseText(lease)}`);
 }
 
 /** Who holds the lease and how fresh the sign of life is, by the database's clock. */
@@ -28,11 +37,11 @@ export function leaseText(lease: LeaseView): string {
   );
 }
 
-function runLines(run: RunStatus, lease: LeaseView): string[] {
-  const dead = run.state === 'RUNNING' && (!lease.held || lease.expired);
+function runLines(run: RunStatus, leases: readonly HeldLeaseView[]): string[] {
+  const dead = run.state === 'RUNNING' && !leases.some((lease) => lease.shard === run.shard && !lease.expired);
   const state = dead ? `${run.state}, but its lease is gone` : run.state;
   const lines = [
-    `Run ${String(run.runId)}: ${run.kind} of ${run.batchDay}, ${state}, stage ${run.stage}`,
+    `Run ${String(run.runId)}: ${kindText(run)} of ${run.batchDay}, ${state}, stage ${run.stage}`,
     `  orders ${countText(run.orders)} of ${countText(run.ordersTotal)} claimed, ${countText(run.ordersPosted)} posted`,
   ];
   if (run.ordersPerSecond !== null && !dead) {
@@ -93,7 +102,7 @@ export function runsText(runs: readonly RunStatus[]): string {
     runs.map((run) => [
       run.runId.toString(),
       run.batchDay,
-      run.kind,
+      kindText(run),
       run.state,
       run.exitCode === null ? '-' : String(run.exitCode),
       countText(run.orders),

@@ -35,3 +35,8 @@ export function momentText(instant: string | null): string {
 export function msBetween(from: string, to: string): number {
   return new Date(to).getTime() - new Date(from).getTime();
 }
+
+/** What kind of run it was: "RUN", or "RUN 2/4" over a shard of the accounts. */
+export function kindText({ kind, shard }: { kind: string; shard: string | null }): string {
+  return shard === null ? kind : `${kind} ${shard}`;
+}

@@ -1,6 +1,7 @@
 import type { BatchDay } from '../kernel/batchDay.js';
 import type { Session, Transaction } from '../db/session.js';
 import { fromInstant, oneOfIds, toBigInt, toText } from '../db/values.js';
+import { andInShard, type Shard } from '../sharding/shard.js';
 
 /** Why an account was set aside for a day. Closed set, mirrored by a CHECK. */
 export type QuarantineCode = 'ACCOUNT_UNKNOWN' | 'ACCOUNT_FROZEN' | 'ACCOUNT_CLOSED' | 'DATABASE_REFUSED';
@@ -13,8 +14,15 @@ export interface SetAside {
 }
 
 /** Accounts that wait for a person on this day. */
-export async function quarantinedAccounts(session: Session, day: BatchDay): Promise<string[]> {
-  const rows = await session.rows('select account_no from quarantine where batch_day = ? and active = 1', [day]);
+export async function quarantinedAccounts(
+  session: Session,
+  day: BatchDay,
+  shard: Shard | null = null,
+): Promise<string[]> {
+  const rows = await session.rows(
+    `select account_no from quarantine where batch_day = ? and active = 1 ${andInShard('account_no', shard)}`,
+    [day],
+  );
   return rows.map((row) => toText(row['account_no']));
 }
 

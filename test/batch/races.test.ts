@@ -165,7 +165,14 @@ describe.each(databaseKinds)('what others do while a run works [%s]', (kind) => 
     await givenOrders(current.database, [{ orderNo: 'O1', accountNo: 'A', minor: 100 }]);
     await runDay(current.database);
     await change(`update net set amount_minor = 99`);
-    const request = { kind: 'RERUN' as const, fromId: 0n, untilId: null, accounts: null, reason: 'looking' };
+    const request = {
+      kind: 'RERUN' as const,
+      fromId: 0n,
+      untilId: null,
+      accounts: null,
+      shard: null,
+      reason: 'looking',
+    };
     const found = await runDay(current.database, { request });
     const again = await runDay(current.database);
     expect([found.exitCode, again.exitCode]).toEqual([4, 4]);

@@ -172,7 +172,14 @@ describe.each(databaseKinds)('settling a day [%s]', (kind) => {
     await givenOrders(current.database, variedDay(30));
     await runDay(current.database);
     await givenOrders(current.database, [{ orderNo: 'LATE', accountNo: 'A1', minor: 5 }]);
-    const request = { kind: 'RERUN', fromId: 60_000n, untilId: null, accounts: null, reason: 'test' } as const;
+    const request = {
+      kind: 'RERUN',
+      fromId: 60_000n,
+      untilId: null,
+      accounts: null,
+      shard: null,
+      reason: 'test',
+    } as const;
     expect(await runDay(current.database, { request })).toMatchObject({
       closed: true,
       outcome: 'PARTIAL',
@@ -361,7 +368,7 @@ describe.each(databaseKinds)('settling a day [%s]', (kind) => {
 
   test('a rerun from a watermark settles what is left there, on a half-done and on a closed day', async () => {
     await givenOrders(current.database, variedDay(90));
-    const request = { kind: 'RERUN', fromId: 20n, untilId: 60n, accounts: null, reason: 'test' } as const;
+    const request = { kind: 'RERUN', fromId: 20n, untilId: 60n, accounts: null, shard: null, reason: 'test' } as const;
     const part = await runDay(current.database, { request });
     expect(part).toMatchObject({ outcome: 'PARTIAL', closed: false, kind: 'RERUN', reason: 'test' });
     expect(await column(`select min(id), max(id), count(*) from settlement_order where state = 'SUCCESS'`)).toEqual([

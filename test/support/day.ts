@@ -95,6 +95,7 @@ export function runDay(database: Database, overrides: Partial<RunDaysOptions> = 
     kind: 'RUN',
     dryRun: false,
     accounts: null,
+    shard: null,
     settings: smallSettings,
     calendar: { timeZone: 'UTC', cutOff: '00:00' },
     clock: { now: () => new Date('2026-11-30T01:00:00.000Z') },

@@ -8,13 +8,19 @@ export interface Ended {
   stderr: string;
 }
 
+export interface Started {
+  pid: number | undefined;
+  kill(signal: NodeJS.Signals): void;
+  onStderr(listener: (text: string) => void): void;
+}
+
 export const settleBin = join(process.cwd(), 'bin', 'settle.js');
 
 /** Starts `settle` as a process of its own, as cron would: no terminal, no standard input, only this environment. */
 export function settle(
   args: readonly string[],
   options: { url?: string; cwd?: string; env?: Record<string, string>; stdin?: string } = {},
-): Promise<Ended> & { kill(signal: NodeJS.Signals): void; onStderr(listener: (text: string) => void): void } {
+): Promise<Ended> & Started {
   const child = spawn(process.execPath, [settleBin, ...args], {
     cwd: options.cwd ?? process.cwd(),
     env: {
@@ -40,6 +46,7 @@ export function settle(
     });
   });
   return Object.assign(ended, {
+    pid: child.pid,
     kill: (signal: NodeJS.Signals) => {
       child.kill(signal);
     },
