@@ -7,7 +7,7 @@ import { repeatable } from '../src/db/transaction.js';
 import type { Database } from '../src/db/database.js';
 import { fromInstant } from '../src/db/values.js';
 import { freeLeases } from '../src/batch/freeLease.js';
-import { leaseView } from '../src/reports/lease.js';
+import { heldLeaseViews, leaseView } from '../src/reports/lease.js';
 import { checkDueDay, collectStatus } from '../src/reports/status.js';
 import { statusText } from '../src/reports/statusText.js';
 import { numbered, seedClosedDay, seedOrder } from './support/closedDay.js';
@@ -142,6 +142,78 @@ onEachDatabase('The status of a run at work', (db) => {
     expect(await freeLeases(db().database, { by: 'a', reason: 'b', at: '2026-11-30T08:00:00.000Z' })).toEqual([]);
     const again = await settle(['lock', 'release', '--by', 'alice', '--reason', 'again'], { url: db().url });
     expect(again).toMatchObject({ code: 0, stdout: 'The lease is free; nothing to release.\n' });
+    expect((await collectStatus(db().database, '2026-12-31')).next).toBe('settle resume');
+  });
+});
+
+onEachDatabase('The status of processes that share a day', (db) => {
+  beforeAll(async () => {
+    await seedRunning(db().database, -1_000);
+    for (const no of [1, 2]) {
+      await change(
+        db().database,
+        `insert into run (batch_day, kind, state, shard_no, shards, fencing_no, owner, from_id, reached_id, top_id, stage,
+           orders_total, orders_claimed, started_at, heartbeat_at)
+         select batch_day, kind, state, ${String(no)}, 4, ${String(no + 5)}, owner, 0, 0, 1000, stage, 250, 100, started_at,
+                heartbeat_at
+           from run where id = 1`,
+      );
+      await change(
+        db().database,
+        `insert into lease (job, fencing_no, owner, acquired_ms, heartbeat_ms, expires_ms) values (?, ?, ?, ?, ?, ?)`,
+        [`batch ${String(no)}/4`, no + 5, owner, Date.now(), Date.now(), Date.now() + 60_000],
+      );
+    }
+    await change(db().database, `update run set state = 'ABANDONED', finished_at = started_at where id = 1`);
+    await change(db().database, `update lease set owner = null, expires_ms = 0 where job = 'batch'`);
+  });
+
+  test('shows every lease and every run at work, and has nothing to type', async () => {
+    const status = await collectStatus(db().database, '2026-12-31');
+    expect(status.lease.held).toBe(false);
+    expect(status.leases.map(({ shard, expired }) => [shard, expired])).toEqual([
+      ['1/4', false],
+      ['2/4', false],
+    ]);
+    expect(status.running.map(({ shard, ordersTotal }) => [shard, ordersTotal])).toEqual([
+      ['1/4', 250],
+      ['2/4', 250],
+    ]);
+    expect(status.next).toBeNull();
+    const text = statusText(status, null);
+    for (const line of [
+      /^Lease of shard 1\/4: held by process 4711 .* fencing number 6$/m,
+      /^Lease of shard 2\/4: held by process 4711 .* fencing number 7$/m,
+      /^Run \d+: RUN 1\/4 of 2026-11-29, RUNNING, stage SETTLING$/m,
+      /^Run \d+: RUN 2\/4 of 2026-11-29, RUNNING, stage SETTLING$/m,
+    ]) {
+      expect(text).toMatch(line);
+    }
+    expect((await settle(['runs'], { url: db().url })).stdout).toMatch(/ RUN 2\/4 /);
+  });
+
+  test('lock show lists them; lock release frees the one of a shard, then all that are left', async () => {
+    const shown = await settle(['lock', 'show', '--json'], { url: db().url });
+    expect(JSON.parse(shown.stdout)).toMatchObject({ held: false, leases: [{ shard: '1/4' }, { shard: '2/4' }] });
+    const args = ['lock', 'release', '--by', 'alice', '--reason', 'host burnt down'];
+    const asked = await settle([...args, '--shard', '2/4'], { url: db().url });
+    expect(asked.code).toBe(5);
+    expect(asked.stderr).toContain('The lease is of shard 2/4 held by process 4711');
+    const one = await settle([...args, '--shard', '2/4', '--yes'], { url: db().url });
+    expect(one.stdout).toBe(
+      'Released the lease of shard 2/4 of process 4711 on db1\\u{1b}[31m.\nNext: settle resume\n',
+    );
+    expect((await db().database.read(heldLeaseViews)).map(({ shard }) => shard)).toEqual(['1/4']);
+    const rest = await settle([...args, '--yes', '--json'], { url: db().url });
+    expect(JSON.parse(rest.stdout)).toMatchObject({ released: true, leases: [{ shard: '1/4' }] });
+    expect(await db().database.read(heldLeaseViews)).toEqual([]);
+    const actions = await db().database.read((session) =>
+      session.rows('select subject from operator_action order by id'),
+    );
+    expect(actions.map(({ subject }) => String(subject).split(', held by')[0])).toEqual([
+      'lease batch 2/4, fencing number 7',
+      'lease batch 1/4, fencing number 6',
+    ]);
     expect((await collectStatus(db().database, '2026-12-31')).next).toBe('settle resume');
   });
 });

@@ -4,12 +4,14 @@ import { acquireLease, releaseLease, type Lease } from '../../src/batch/lease.js
 import { repeatable } from '../../src/db/transaction.js';
 import { reconcileDay } from '../../src/reconciliation/reconcile.js';
 import { verifyBooks } from '../../src/reconciliation/verify.js';
-import { parseShard, isInShard, type Shard } from '../../src/sharding/shard.js';
+import { isInShard, parseShard, shardsFrom, shardText, type Shard } from '../../src/sharding/shard.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
 import { day, everyRow, givenOrders, givenVariedDay, moneyDump, runDay } from '../support/day.js';
 import { settle, type Ended, type Started } from '../support/program.js';
 
 // Whole processes on one day, each with small pages and chunks, so that there are many places to be stopped at.
+
+type Process = Promise<Ended> & Started;
 
 const orders = 240;
 const startedAt = '2026-11-30T01:00:00.000Z';
@@ -17,7 +19,7 @@ const startedAt = '2026-11-30T01:00:00.000Z';
 describe.each(databaseKinds)('processes that share a day [%s]', (kind) => {
   let current: TestDatabase;
   let undisturbed: string[];
-  let running: (Promise<Ended> & Started)[];
+  let running: Process[];
   beforeAll(async () => {
     const other = await createTestDatabase(kind);
     await givenVariedDay(other.database, orders);
@@ -39,6 +41,8 @@ describe.each(databaseKinds)('processes that share a day [%s]', (kind) => {
   const column = async (sql: string): Promise<string[]> =>
     (await current.database.read((session) => session.tuples(sql))).map((row) => row.map(String).join(' '));
 
+  const change = (sql: string) => current.database.transact(repeatable('test', (trx) => trx.change(sql)));
+
   /** `settle run` on the day, as a process: of a shard such as "2/4", or over all accounts. */
   function start(shard: string | null, args: string[] = [], env: Record<string, string> = {}) {
     const own = shard === null ? [] : ['--shard', shard];
@@ -51,7 +55,7 @@ describe.each(databaseKinds)('processes that share a day [%s]', (kind) => {
   const startAll = (of: number) => Array.from({ length: of }, (_, at) => start(`${String(at + 1)}/${String(of)}`));
 
   /** Resolves when the process has said something that holds the text. */
-  function said(process: Promise<Ended> & Started, text: string): Promise<void> {
+  function said(process: Process, text: string): Promise<void> {
     let heard = '';
     return new Promise((resolve, reject) => {
       process.onStderr((part) => {
@@ -64,10 +68,16 @@ describe.each(databaseKinds)('processes that share a day [%s]', (kind) => {
     });
   }
 
-  /** Sends a signal to the process as soon as it settles. */
-  async function onceItSettles(process: Promise<Ended> & Started, signal: NodeJS.Signals): Promise<void> {
-    await said(process, 'SETTLING begins');
-    process.kill(signal);
+  /** Sends a signal to the first of these processes that settle, one after the other; gives those that got it. */
+  async function whileTheySettle(processes: readonly Process[], count: number, signal: NodeJS.Signals) {
+    const reached: Process[] = [];
+    while (reached.length < count) {
+      const left = processes.filter((process) => !reached.includes(process));
+      const first = await Promise.race(left.map((process, at) => said(process, 'SETTLING begins').then(() => at)));
+      left[first]?.kill(signal);
+      reached.push(left[first] as Process);
+    }
+    return reached;
   }
 
   function hold(shard: string | null): Promise<Lease> {
@@ -93,7 +103,7 @@ describe.each(databaseKinds)('processes that share a day [%s]', (kind) => {
   const codes = (ended: readonly Ended[]) => ended.map(({ code, signal }) => code ?? signal);
 
   test('4 at once settle each its own accounts; one ends the day, and all tell of it alike', async () => {
-    const ended = await Promise.all(startAll(4).map((process) => process));
+    const ended = await Promise.all(startAll(4));
     expect(codes(ended)).toEqual([3, 3, 3, 3]);
     expect(new Set(ended.map(({ stdout }) => stdout.split('\n')[0]))).toEqual(
       new Set([`Batch day ${day}: PARTIAL, closed.`]),
@@ -112,14 +122,14 @@ describe.each(databaseKinds)('processes that share a day [%s]', (kind) => {
     await expectSettledOnce();
   });
 
-  test.each([[['2']], [['1', '3']]])('shards %j are killed at work: the others settle what is left', async (killed) => {
+  test.each([1, 2])('%d of 4 are killed at work: the others settle what is left', async (count) => {
+    const gate = await hold('4/4'); // the day cannot end before they are dead
     const processes = startAll(4);
-    const [dying, living] = [0, 1].map((group) =>
-      processes.filter((_, at) => killed.includes(String(at + 1)) === (group === 0)),
-    ) as [typeof processes, typeof processes];
-    await Promise.all(dying.map((process) => onceItSettles(process, 'SIGKILL')));
+    const dead = await whileTheySettle(processes, count, 'SIGKILL');
+    await giveBack(gate);
+    expect(codes(await Promise.all(dead))).toEqual(dead.map(() => 'SIGKILL'));
+    const living = processes.filter((process) => !dead.includes(process));
     expect(codes(await Promise.all(living))).toEqual(living.map(() => 3));
-    expect(codes(await Promise.all(dying))).toEqual(dying.map(() => 'SIGKILL'));
     await expectSettledOnce();
   });
 
@@ -131,7 +141,7 @@ describe.each(databaseKinds)('processes that share a day [%s]', (kind) => {
     const late = Array.from({ length: 200 }, (_, at) => ({ orderNo: `L${String(at)}`, accountNo: 'LATE', minor: 1 }));
     await givenOrders(current.database, late);
     await giveBack(lease);
-    let killed: (typeof processes)[number] | undefined;
+    let killed: Process | undefined;
     while (killed === undefined) {
       const [owner] = await column(`select owner from lease where job = 'batch' and owner is not null`);
       const [claimed] = await column(
@@ -142,7 +152,7 @@ describe.each(databaseKinds)('processes that share a day [%s]', (kind) => {
       killed = processes.find((process) => process.pid === pid);
       killed?.kill('SIGKILL');
     }
-    const other = processes.find((process) => process !== killed) as (typeof processes)[number];
+    const other = processes.find((process) => process !== killed) as Process;
     expect((await killed).signal).toBe('SIGKILL');
     expect((await other).code).toBe(3);
     expect(await column('select state from run where shards is null order by id')).toEqual(['ABANDONED', 'PARTIAL']);
@@ -161,20 +171,27 @@ describe.each(databaseKinds)('processes that share a day [%s]', (kind) => {
   }
 
   test('all are killed: settle resume finishes the day', async () => {
+    await hold('4/4');
     const processes = startAll(4);
-    await Promise.all(processes.map((process) => onceItSettles(process, 'SIGKILL').catch(() => undefined)));
+    void (await whileTheySettle(processes, 3, 'SIGKILL'));
+    for (const process of processes) process.kill('SIGKILL');
     await Promise.all(processes);
+    await change(`update lease set expires_ms = 1 where job = 'batch 4/4'`);
     const resumed = await settle(['resume'], { url: current.url });
     expect({ code: resumed.code, stderr: resumed.stderr }).toMatchObject({ code: 3 });
     await expectSettledOnce();
   });
 
   test('SIGTERM stops one with its code; the others settle its accounts', async () => {
-    const processes = startAll(3);
-    const [stopped, ...others] = processes as [(typeof processes)[number], ...typeof processes];
-    await onceItSettles(stopped, 'SIGTERM');
+    const [own] = shardsFrom({ no: 1, of: 3 }).filter((each) => isInShard('ELEPHANT', each)) as [Shard];
+    const stopped = start(shardText(own), ['--chunk-size', '1']);
+    await said(stopped, 'SETTLING begins');
+    stopped.kill('SIGTERM');
+    const others = shardsFrom(own)
+      .slice(1)
+      .map((each) => start(shardText(each)));
     expect((await stopped).code).toBe(143);
-    expect((await stopped).stdout).toContain(`Batch day ${day}, shard 1/3: stopped by SIGTERM`);
+    expect((await stopped).stdout).toContain(`Batch day ${day}, shard ${shardText(own)}: stopped by SIGTERM`);
     expect(codes(await Promise.all(others))).toEqual([3, 3]);
     expect(await column(`select cancel_code from run where state = 'INTERRUPTED'`)).toEqual(['SIGTERM']);
     await expectSettledOnce();
@@ -211,15 +228,14 @@ describe.each(databaseKinds)('processes that share a day [%s]', (kind) => {
   });
 
   test('an order that becomes visible below the watermark of a shard is settled before the day is closed', async () => {
-    const gap = (sql: string) => current.database.transact(repeatable('gap', (trx) => trx.change(sql)));
-    await gap(`update settlement_order set id = 100000 where order_no = 'C1'`);
+    await change(`update settlement_order set id = 100000 where order_no = 'C1'`);
     const lease = await hold('2/2');
     const process = start('1/2');
     await said(process, 'Waiting for shard 2/2');
-    const [slow] = ['A0', 'A1', 'A2', 'A3'].filter((accountNo) => isInShard(accountNo, { no: 1, of: 2 }));
-    const late = { orderNo: 'SLOW', accountNo: slow as string, minor: 7 };
+    const accountNo = ['A0', 'A1', 'A2', 'A3', 'A4', 'A5'].find((each) => isInShard(each, { no: 1, of: 2 })) ?? '';
+    const late = { orderNo: 'SLOW', accountNo, minor: 7 };
     await givenOrders(current.database, [late]);
-    await gap(`update settlement_order set id = 99999 where order_no = 'SLOW'`);
+    await change(`update settlement_order set id = 99999 where order_no = 'SLOW'`);
     expect(await column(`select min(reached_id) from run where shard_no = 1`)).toEqual(['100000']);
     await giveBack(lease);
     expect((await process).code).toBe(3);
