@@ -85,7 +85,8 @@ describe('the Kubernetes manifest', () => {
       const pods = Array.from({ length: job?.completions ?? 0 }, (_, index) => {
         const env: Record<string, string> = {};
         for (const { name, value, valueFrom } of container?.env ?? []) {
-          const given = valueFrom?.fieldRef?.fieldPath.endsWith(`job-completion-index']`) === true ? String(index) : value;
+          const given =
+            valueFrom?.fieldRef?.fieldPath.endsWith(`job-completion-index']`) === true ? String(index) : value;
           env[name] = name === 'SETTLE_DATABASE_URL_FILE' ? secret : (given ?? '');
         }
         return settle(args, { env });

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database.js';
-import type { Session } from '../db/session.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { throwIfCancelled } from '../kernel/cancellation.js';
 import { exitCodes, SettleError } from '../kernel/errors.js';
@@ -22,25 +21,30 @@ import { underLease } from './underLease.js';
 export async function runDaysInShards(database: Database, options: RunDaysOptions, own: Shard): Promise<RunDocument> {
   const days = await daysOwed(database, options);
   if (days.length === 0) return alreadyClosed(database, options);
-  return inOrder(database, days, options, (day) => settleTogether(database, options, own, day));
+  return inOrder(database, days, options, async (day) => {
+    const last = await database.read((session) => endedRun(session, day));
+    return settleTogether({ database, options, own, day, since: last?.id ?? 0n });
+  });
 }
 
-async function settleTogether(
-  database: Database,
-  options: RunDaysOptions,
-  own: Shard,
-  day: BatchDay,
-): Promise<RunDocument> {
-  const before = await database.read((session) => endedRun(session, day));
-  const wait = waiting(options);
+/** One process at work on a day with others. */
+interface Share {
+  database: Database;
+  options: RunDaysOptions;
+  own: Shard;
+  day: BatchDay;
+  /** The last run over all accounts that had ended when this process came to the day. */
+  since: bigint;
+}
+
+async function settleTogether(share: Share): Promise<RunDocument> {
+  const wait = waiting(share.options);
   const shardRuns: RunDocument[] = [];
   for (;;) {
-    throwIfCancelled(options.signal);
-    const { ended, due, held } = await database.snapshot((session) => lookAt(session, day, own));
-    if (ended !== null && ended.id !== before?.id) return together(storedDocument(ended.document), shardRuns);
-    const document = await (due.length > 0
-      ? settleFree(database, options, own, day, due, held)
-      : endDay(database, options, day, held));
+    throwIfCancelled(share.options.signal);
+    const { ended, due, held } = await lookAround(share);
+    if (ended !== null) return together(ended, shardRuns);
+    const document = await (due.length > 0 ? settleFree(share, due, held) : endDay(share, held));
     if (document === null) await wait(held);
     else if (document.shard === null || document.cancellation !== null || document.exitCode === exitCodes.INTEGRITY)
       return together(document, shardRuns);
@@ -50,29 +54,28 @@ async function settleTogether(
 
 type Held = Awaited<ReturnType<typeof heldLeases>>;
 
-/** The run that has ended the day, the shards that are still to be settled (the own one first), and who is at work. */
-async function lookAt(
-  session: Session,
-  day: BatchDay,
-  own: Shard,
-): Promise<{ ended: Awaited<ReturnType<typeof endedRun>>; due: Shard[]; held: Held }> {
-  const batch = await batchOf(session, day);
-  const ended = await endedRun(session, day);
-  const done = await doneShards(session, day, own.of, ended?.id ?? 0n);
-  // What a closed day still owes came late, and is not worth sharing.
-  const due = batch?.state === 'CLOSED' ? [] : shardsFrom(own).filter(({ no }) => !done.has(no));
-  return { ended, due, held: await heldLeases(session) };
+/** The document of the run that has ended the day, the shards still to be settled (the own first), and who is at work. */
+function lookAround({
+  database,
+  own,
+  day,
+  since,
+}: Share): Promise<{ ended: RunDocument | null; due: Shard[]; held: Held }> {
+  return database.snapshot(async (session) => {
+    const held = await heldLeases(session);
+    const last = await endedRun(session, day);
+    if (last !== null && last.id > since) return { ended: storedDocument(last.document), due: [], held };
+    const batch = await batchOf(session, day);
+    // What a closed day still owes came late, and is not worth sharing.
+    if (batch?.state === 'CLOSED') return { ended: null, due: [], held };
+    const done = await doneShards(session, day, own.of, since);
+    return { ended: null, due: shardsFrom(own).filter(({ no }) => !done.has(no)), held };
+  });
 }
 
 /** Settles the first shard that nobody works on; null when there is none now, or another process was faster. */
-async function settleFree(
-  database: Database,
-  options: RunDaysOptions,
-  own: Shard,
-  day: BatchDay,
-  due: readonly Shard[],
-  held: Held,
-): Promise<RunDocument | null> {
+async function settleFree(share: Share, due: readonly Shard[], held: Held): Promise<RunDocument | null> {
+  const { database, options, own, day } = share;
   if (held.some(({ shard }) => shard === null)) return null;
   const shard = due.find(({ no, of }) => !held.some((lease) => lease.shard?.of === of && lease.shard.no === no));
   if (shard === undefined) return null;
@@ -80,7 +83,7 @@ async function settleFree(
   const document = await unlessLocked(own, () =>
     underLease(database, options, shard, async (deps) => {
       // Asked again under the lease: another process may have settled the shard just before.
-      const now = await database.snapshot((session) => lookAt(session, day, own));
+      const now = await lookAround(share);
       return now.due.some(({ no }) => no === shard.no) ? runBatch(deps, day, request) : null;
     }),
   );
@@ -89,12 +92,7 @@ async function settleFree(
 }
 
 /** Ends the day with a run over all accounts; null while another process is at work. */
-async function endDay(
-  database: Database,
-  options: RunDaysOptions,
-  day: BatchDay,
-  held: Held,
-): Promise<RunDocument | null> {
+async function endDay({ database, options, day }: Share, held: Held): Promise<RunDocument | null> {
   if (held.length > 0) return null;
   return unlessLocked(null, () => runDays(database, { ...options, target: day, shard: null }));
 }

@@ -48,14 +48,14 @@ describe('a shard', () => {
   });
 
   test('accounts numbered in a row fall to all shards alike', () => {
-    for (const of of [2, 3, 4, 7, 16, 64]) {
-      const counts = Array.from({ length: of }, () => 0);
+    for (const size of [2, 3, 4, 7, 16, 64]) {
+      const counts = Array.from({ length: size }, () => 0);
       for (let at = 0; at < 20_000; at += 1) {
         const accountNo = `M${String(at).padStart(6, '0')}`;
-        const no = shardsFrom({ no: 1, of }).findIndex((each) => isInShard(accountNo, each));
+        const no = shardsFrom({ no: 1, of: size }).findIndex((each) => isInShard(accountNo, each));
         counts[no] = (counts[no] ?? 0) + 1;
       }
-      expect(Math.max(...counts) / (20_000 / of)).toBeLessThan(1.1);
+      expect(Math.max(...counts) / (20_000 / size)).toBeLessThan(1.1);
     }
   });
 });
@@ -96,9 +96,9 @@ describe.each(databaseKinds)('shards [%s]', (kind) => {
       current.database,
       unique.map((text, at) => ({ orderNo: `O${String(at)}`, accountNo: text, minor: 1 })),
     );
-    for (const of of [1, 2, 3, 64]) {
+    for (const size of [1, 2, 3, 64]) {
       const found: string[] = [];
-      for (const each of shardsFrom({ no: 1, of })) {
+      for (const each of shardsFrom({ no: 1, of: size })) {
         const rows = await read((session) =>
           session.tuples(`select account_no from account where 1 = 1 ${andInShard('account_no', each)}`),
         );
