@@ -61,7 +61,9 @@ describe('the Kubernetes manifest', () => {
 
   test('a field with a slip in its name, and a value of another type, would be noticed', () => {
     const change = (part: object): unknown => ({ ...manifest, spec: { ...manifest.spec, ...part } });
-    expect(complaints(change({ timezone: 'Etc/UTC' }))).toEqual([expect.stringContaining(`'timezone' does not exist`)]);
+    expect(complaints(change({ timezone: 'Etc/UTC' }))).toEqual([
+      expect.stringContaining(`'"timezone"' does not exist`),
+    ]);
     expect(complaints(change({ startingDeadlineSeconds: '1h' }))).toEqual([
       expect.stringContaining(`'string' is not assignable to type 'number'`),
     ]);
