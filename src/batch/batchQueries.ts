@@ -1,7 +1,16 @@
 import type { Session, Transaction } from '../db/session.js';
-import { exactSum, fromInstant, sumIsNegative, toBigInt, toCount, toInstant, toText } from '../db/values.js';
+import {
+  exactSum,
+  fromInstant,
+  placeholders,
+  sumIsNegative,
+  toBigInt,
+  toCount,
+  toInstant,
+  toText,
+} from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
-import type { BatchState } from '../kernel/states.js';
+import type { BatchState, MessageState } from '../kernel/states.js';
 import type { CurrencyTotal } from '../orders/order.js';
 import { currencyTotalIn, type SourceTotal } from '../orders/queries.js';
 import { andInShard, type Shard } from '../sharding/shard.js';
@@ -115,11 +124,12 @@ export async function claimedTotals(
   return rows.map(currencyTotalIn);
 }
 
-/** Nets of a day whose message is parked, by currency, and how many messages that is: what a run cannot post. */
-export async function parkedTotals(
+/** Nets of a day whose message is in one of these states, by currency, and how many messages that is. */
+export async function messageTotals(
   session: Session,
   day: BatchDay,
   shard: Shard | null,
+  states: readonly MessageState[],
 ): Promise<{ messages: number; totals: CurrencyTotal[] }> {
   const rows = await session.rows(
     `select n.currency, count(*) as messages, sum(n.orders) as orders,
@@ -127,9 +137,9 @@ export async function parkedTotals(
        from chunk c
        join net n on n.run_id = c.run_id and n.chunk_no = c.chunk_no
        join outbox m on m.biz_no = n.biz_no
-      where c.batch_day = ? and m.state = 'PARKED' ${andInShard('n.account_no', shard)}
+      where c.batch_day = ? and m.state in (${placeholders(states)}) ${andInShard('n.account_no', shard)}
       group by n.currency order by n.currency`,
-    [day],
+    [day, ...states],
   );
   return {
     messages: rows.reduce((sum, row) => sum + toCount(row['messages']), 0),

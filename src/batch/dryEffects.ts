@@ -9,7 +9,7 @@ import { messagesOf, type SettlementPlan } from '../settlement/planSettlement.js
 import { isInShard } from '../sharding/shard.js';
 import { cutOffOf, type Calendar } from './calendar.js';
 import type { BatchEffects, ClosedRun, DayProof, Leftover, WithdrawnOrder } from './effects.js';
-import { batchOf, parkedTotals } from './batchQueries.js';
+import { batchOf, messageTotals } from './batchQueries.js';
 import type { Run, RunRequest } from './run.js';
 import { openedRun, readInput } from './runInput.js';
 import { totalsText } from './totals.js';
@@ -174,7 +174,8 @@ export class DryEffects implements BatchEffects {
 
   /** What is parked waits for an operator, in a real run too. */
   async post(run: Run): Promise<number> {
-    const parked = await this.database.read((session) => parkedTotals(session, run.day, run.request.shard));
+    const { day, request } = run;
+    const parked = await this.database.read((session) => messageTotals(session, day, request.shard, ['PARKED']));
     this.parked = parked.totals;
     return parked.messages;
   }

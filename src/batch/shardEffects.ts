@@ -6,7 +6,7 @@ import {
   accountCounts,
   batchOf,
   insertBatch,
-  parkedTotals,
+  messageTotals,
   replaceSourceTotals,
   type BatchRow,
 } from './batchQueries.js';
@@ -63,10 +63,11 @@ export class ShardEffects extends DatabaseEffects {
   /** What of the shard is claimed and posted; the proof of the day is not made from parts. */
   override async reconcile(run: Run): Promise<DayProof> {
     const claimed = await this.claimed(run, false);
-    const parked = await this.database.read((session) => parkedTotals(session, run.day, run.request.shard));
+    const { day, request } = run;
+    const left = await this.database.read((session) => messageTotals(session, day, request.shard, ['NEW', 'PARKED']));
     const posted = new Totals();
     posted.addAll(claimed);
-    for (const { currency, orders, netMinor } of parked.totals) posted.add(currency, -orders, -netMinor);
+    for (const { currency, orders, netMinor } of left.totals) posted.add(currency, -orders, -netMinor);
     const totals = { source: run.source, claimed, outbox: claimed, posted: posted.list() };
     return { outcome: 'OK', totals, checks: [], orders: 0 };
   }
