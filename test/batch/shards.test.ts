@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { acquireLease, releaseLease, type Lease } from '../../src/batch/lease.js';
 import { repeatable } from '../../src/db/transaction.js';
@@ -15,6 +15,9 @@ type Process = Promise<Ended> & Started;
 
 const orders = 240;
 const startedAt = '2026-11-30T01:00:00.000Z';
+
+// Several processes a test: on a busy machine each of them only takes a while to start.
+jest.setTimeout(300_000);
 
 describe.each(databaseKinds)('processes that share a day [%s]', (kind) => {
   let current: TestDatabase;
