@@ -223,7 +223,14 @@ describe('the state machines', () => {
 
   test.each(pairs)('$entity $from, $event: $to', ({ machine, from, event, to }) => {
     if (to === 'refused') {
-      expect(() => move(machine, from, event)).toThrow(expect.objectContaining({ code: 'STATE_MOVE_FORBIDDEN' }));
+      expect(() => move(machine, from, event)).toThrow(
+        expect.objectContaining({
+          code: 'STATE_MOVE_FORBIDDEN',
+          exitCode: 4,
+          message: `${from} has no move "${event}".`,
+          details: { from, event },
+        }),
+      );
     } else expect(move(machine, from, event)).toBe(to);
   });
 
