@@ -1,15 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { minorMax } from '../src/kernel/money.js';
 import type { Order } from '../src/orders/order.js';
 import { Lanes } from '../src/sharding/lanes.js';
 import { laneOf, planChunks } from '../src/sharding/planChunks.js';
 
-function orders(accounts: readonly string[], minor = 1n): Order[] {
+function orders(accounts: readonly string[]): Order[] {
   return accounts.map((accountNo, at) => ({
     id: BigInt(at + 1),
     accountNo,
     type: 'PAYMENT',
-    amountMinor: minor,
+    amountMinor: 1n,
     currency: 'USD',
     channel: 'CARD',
     accountState: 'ACTIVE',
@@ -40,7 +41,7 @@ describe('chunks', () => {
         for (const accountNo of new Set(accounts)) {
           const own = accounts.filter((other) => other === accountNo).length;
           const holding = chunks.filter((chunk) => chunk.orders.some((order) => order.accountNo === accountNo));
-          if (own <= chunkSize) expect(holding).toHaveLength(1);
+          if (own <= chunkSize) expect(holding.map(({ lane }) => lane)).toEqual([laneOf(accountNo, plan.lanes)]);
           else expect(holding.every((chunk) => chunk.lane >= plan.lanes)).toBe(true);
         }
       }),
@@ -57,9 +58,40 @@ describe('chunks', () => {
     ]);
   });
 
-  test('an account whose sums would not fit 64 bits is cut until they do', () => {
-    const chunks = planChunks(orders(['A', 'A', 'A'], 2n ** 62n), plan);
-    expect(chunks.map(({ orders: own }) => own.length)).toEqual([1, 1, 1]);
+  test.each([
+    ['accounts of one order', 6, [1, 1, 1, 1, 1, 1], 4, [3, 3]],
+    ['a page that fills its chunks', 10, Array<number>(10).fill(1), 5, [5, 5]],
+    ['one order more than that', 11, Array<number>(11).fill(1), 5, [4, 4, 3]],
+    ['accounts that fill a chunk exactly', 5, [2, 3], 5, [5]],
+    ['accounts of which no two fit a chunk', 9, [3, 3, 3], 5, [3, 3, 3]],
+    ['an account of a full chunk, and a small one', 6, [5, 1], 5, [5, 1]],
+    ['no order at all', 0, [], 5, []],
+  ])('%s (%i orders) make few chunks of about equal length', (_what, total, accounts, chunkSize, lengths) => {
+    const page = orders(accounts.flatMap((own, at) => Array<string>(own).fill(`M${String(at)}`)));
+    expect(page).toHaveLength(total);
+    const chunks = planChunks(page, { lanes: 1, elephantLanes: 1, chunkSize });
+    expect(chunks.map(({ orders: own }) => own.length)).toEqual(lengths);
+  });
+
+  const amounts = (...minors: bigint[]): Order[] =>
+    minors.map((amountMinor, at) => ({ ...(orders(['A'])[0] as Order), id: BigInt(at + 1), amountMinor }));
+
+  test.each([
+    ['three that fit alone only', amounts(2n ** 62n, 2n ** 62n, 2n ** 62n), [1, 1, 1]],
+    ['the same, taken away: what counts is gross', amounts(-(2n ** 62n), -(2n ** 62n), -(2n ** 62n)), [1, 1, 1]],
+    ['taken away and given back', amounts(-(2n ** 62n), 2n ** 62n), [1, 1]],
+    ['the largest sum that fits, and one more', amounts(minorMax - 1n, 1n, 1n), [2, 1]],
+    ['one that fits nowhere, which fails alone', amounts(-(2n ** 63n), 1n), [1, 1]],
+  ])('an account whose sums would not fit 64 bits is cut until they do: %s', (_what, page, lengths) => {
+    const chunks = planChunks(page, plan);
+    expect(chunks.map(({ orders: own }) => own.length)).toEqual(lengths);
+    expect(chunks.every(({ lane }) => lane >= plan.lanes)).toBe(true);
+  });
+
+  test('an account of the largest sum that fits is no elephant', () => {
+    expect(planChunks(amounts(minorMax - 1n, 1n), plan)).toEqual([
+      { lane: laneOf('A', plan.lanes), orders: amounts(minorMax - 1n, 1n) },
+    ]);
   });
 
   test('the lane of an account never changes from version to version', () => {
