@@ -1,7 +1,8 @@
 /** What is mutated, and the tests that alone have to notice: no other test of the suite counts. */
 export const groups = [
   { mutate: ['src/netting/netOrders.ts'], tests: ['netting'] },
-  { mutate: ['src/settlement/planSettlement.ts', 'src/settlement/settleChunk.ts'], tests: ['settlement'] },
+  { mutate: ['src/settlement/planSettlement.ts'], tests: ['planSettlement'] },
+  { mutate: ['src/settlement/settleChunk.ts'], tests: ['settleChunk'] },
   { mutate: ['src/ledger/journalEntry.ts'], tests: ['journalEntry'] },
   { mutate: ['src/ledger/postSettlements.ts'], tests: ['postSettlements'] },
   { mutate: ['src/kernel/money.ts'], tests: ['kernel.money'] },
