@@ -67,7 +67,9 @@ function told(results) {
     const own = results.filter((mutant) => mutant.fileName === file && counted.has(mutant.status));
     const killed = own.filter(({ status }) => noticed.has(status)).length;
     const score = own.length === 0 ? 100 : (100 * killed) / own.length;
-    print(`${score.toFixed(1).padStart(5)} %  ${killed} of ${own.length}  ${relative(process.cwd(), file)}`);
+    const late = own.filter(({ status }) => status === 'Timeout').length;
+    const inTime = late === 0 ? '' : ` (${late} by time-out)`;
+    print(`${score.toFixed(1).padStart(5)} %  ${killed} of ${own.length}${inTime}  ${relative(process.cwd(), file)}`);
     for (const mutant of own.filter(({ status }) => !noticed.has(status))) print(describe(mutant));
     enough &&= score >= lowestScore;
   }
