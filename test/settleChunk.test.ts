@@ -13,11 +13,14 @@ import { createTestDatabase, onEachDatabase, type TestDatabase } from './support
 import { day, everyRow, givenOrders } from './support/day.js';
 import { startProxy, type Fault, type Proxy } from './support/proxy.js';
 
+const ports = {
+  now: () => '2026-11-30T01:02:03.456Z',
+  fence: () => Promise.resolve(),
+  signal: new AbortController().signal,
+};
 const chunk = { runId: 4n, chunkNo: 2, batchDay: day, lane: 3 };
 
 onEachDatabase('settling a chunk', (current) => {
-  const now = (): string => '2026-11-30T01:02:03.456Z';
-  const open = (): Promise<void> => Promise.resolve();
   const rows = async (sql: string): Promise<string[]> =>
     (await current().database.read((session) => session.tuples(sql))).map((row) => row.map(String).join(' '));
   const change = (sql: string) => current().database.transact(repeatable('test', (trx) => trx.change(sql)));
@@ -40,7 +43,7 @@ onEachDatabase('settling a chunk', (current) => {
   });
 
   test('claims exactly its orders, and writes the mark, the nets and the outbox beside them', async () => {
-    await expect(settleChunk(current().database, plan, now, open)).resolves.toBe(4);
+    await expect(settleChunk(current().database, plan, ports)).resolves.toBe(4);
     expect(
       await rows('select order_no, state, version, run_id, chunk_no from settlement_order order by order_no'),
     ).toEqual([
@@ -77,7 +80,7 @@ onEachDatabase('settling a chunk', (current) => {
   ])('writes nothing when one of its orders was %s meanwhile', async (_how, edit) => {
     await change(`update settlement_order set ${edit} where order_no = 'O3'`);
     const before = await everyRow(current().database);
-    await expect(settleChunk(current().database, plan, now, open)).rejects.toThrow(
+    await expect(settleChunk(current().database, plan, ports)).rejects.toThrow(
       expect.objectContaining({ name: 'OrdersMoved', constructor: OrdersMoved }) as unknown as Error,
     );
     expect(await everyRow(current().database)).toBe(before);
@@ -91,23 +94,33 @@ onEachDatabase('settling a chunk', (current) => {
       for (const table of ['chunk', 'net', 'outbox']) written.push((await trx.tuples(`select * from ${table}`)).length);
       throw lost;
     };
-    await expect(settleChunk(current().database, plan, now, fence)).rejects.toBe(lost);
+    await expect(settleChunk(current().database, plan, { ...ports, fence })).rejects.toBe(lost);
     expect(written).toEqual([1, 3, 3]);
     expect(await everyRow(current().database)).toBe(before);
   });
 
   test('a second time is refused by the mark and changes no row', async () => {
-    await settleChunk(current().database, plan, now, open);
+    await settleChunk(current().database, plan, ports);
     const before = await everyRow(current().database);
-    const again: unknown = await settleChunk(current().database, plan, now, open).catch((error: unknown) => error);
+    const again: unknown = await settleChunk(current().database, plan, ports).catch((error: unknown) => error);
     expect(failureKind(again)).toBe('refused');
+    expect(await everyRow(current().database)).toBe(before);
+  });
+
+  test('leaves nothing when it is cancelled before its COMMIT, and throws the reason', async () => {
+    const before = await everyRow(current().database);
+    const stop = new AbortController();
+    const fence = (): Promise<void> => Promise.resolve(stop.abort(new Error('SIGTERM')));
+    await expect(settleChunk(current().database, plan, { ...ports, fence, signal: stop.signal })).rejects.toThrow(
+      'SIGTERM',
+    );
     expect(await everyRow(current().database)).toBe(before);
   });
 
   test('is nothing a dry run can do', async () => {
     const dry = await Database.open(parseDatabaseUrl(current().url), { readOnly: true });
     try {
-      await expect(settleChunk(dry, plan, now, open)).rejects.toMatchObject({
+      await expect(settleChunk(dry, plan, ports)).rejects.toMatchObject({
         message: '"settle chunk" tried to write during a dry run.',
       });
     } finally {
@@ -117,7 +130,6 @@ onEachDatabase('settling a chunk', (current) => {
 });
 
 describe('a chunk whose answer to COMMIT is lost', () => {
-  const now = (): string => '2026-11-30T01:02:03.456Z';
   let place: TestDatabase;
   let proxy: Proxy;
   let database: Database;
@@ -145,7 +157,7 @@ describe('a chunk whose answer to COMMIT is lost', () => {
     const orders = await place.database.read((session) => ordersAfter(session, page));
     proxy.next(/^commit$/, fault);
     const plan = planSettlement({ ...chunk, chunkNo }, orders);
-    await expect(settleChunk(database, plan, now, () => Promise.resolve())).resolves.toBe(orders.length);
+    await expect(settleChunk(database, plan, ports)).resolves.toBe(orders.length);
     const counts = await place.database.read((session) =>
       session.tuples(
         `select (select count(*) from chunk where chunk_no = ?), (select count(*) from outbox where biz_no like ?),
