@@ -290,6 +290,15 @@ describe('a cancellation', () => {
     }
   });
 
+  test('carries its code, detail, stage and cause, and is told as code and detail', () => {
+    const cause = new Error('the clock');
+    const late = new Cancellation('DEADLINE', 'Not done by 06:00.', null, cause);
+    expect(late).toMatchObject({ code: 'DEADLINE', detail: 'Not done by 06:00.', stage: null, cause, exitCode: 12 });
+    expect(String(late)).toBe('Cancellation: DEADLINE: Not done by 06:00.');
+    expect(late.at('SETTLING')).toMatchObject({ stage: 'SETTLING', cause });
+    expect(stop).not.toHaveProperty('cause');
+  });
+
   test('keeps the first stage that was named', () => {
     expect(stop.at('SETTLING')).toMatchObject({ code: 'SIGTERM', stage: 'SETTLING', detail: stop.detail });
     expect(stop.at('SETTLING').at('POSTING').stage).toBe('SETTLING');

@@ -176,4 +176,59 @@ describe('lanes', () => {
     await lanes.drained();
     expect(done).toBe(false);
   });
+
+  const lasting = (durationMs: number) => ({
+    lane: 0,
+    work: () => Promise.resolve({ lane: 0, orders: 1, durationMs, accountNo: null }),
+  });
+
+  test.each([
+    ['nothing', [], [], 0],
+    ['one', [3], [3], 3],
+    ['an odd number', [3, 1, 7, 5, 2, 6, 4], [7, 6, 5, 4, 3], 4],
+    ['an even number: of the two in the middle, the longer', [1, 9, 3, 20], [20, 9, 3, 1], 9],
+    ['durations that sort differently as text', [100, 20, 3], [100, 20, 3], 20],
+  ])(
+    'tell the five longest pieces, longest first, and the median of all: %s',
+    async (_what, given, longest, median) => {
+      const lanes = new Lanes(1, 1);
+      lanes.addPage(given.map(lasting), () => undefined);
+      await lanes.drained();
+      expect(lanes.slowest.map(({ durationMs }) => durationMs)).toEqual(longest);
+      expect(lanes.medianMs).toBe(median);
+    },
+  );
+
+  test('a piece that was put off is not timed', async () => {
+    const lanes = new Lanes(1, 1);
+    lanes.addPage([lasting(3), { lane: 0, work: () => Promise.resolve(null) }], () => undefined);
+    await lanes.drained();
+    expect([lanes.slowest.length, lanes.medianMs]).toEqual([1, 3]);
+  });
+
+  test('there is room while no more pages are unfinished than may be ahead', async () => {
+    const lanes = new Lanes(1, 1);
+    const releases: (() => void)[] = [];
+    const held = piece(0, () => new Promise<void>((resolve) => releases.push(resolve)));
+    lanes.addPage([held], () => undefined);
+    await lanes.room();
+    lanes.addPage([held], () => undefined);
+    let room = false;
+    const waiting = lanes.room().then(() => (room = true));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(room).toBe(false);
+    releases[0]?.();
+    await waiting;
+    while (releases.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    releases[1]?.();
+    await lanes.drained();
+  });
+
+  test('of several failures the first is thrown, to who waits for room and to who waits for the end', async () => {
+    const lanes = new Lanes(2, 1);
+    const fails = (message: string) => () => Promise.reject(new Error(message));
+    lanes.addPage([piece(0, fails('first')), piece(1, fails('second'))], () => undefined);
+    await expect(lanes.drained()).rejects.toThrow('first');
+    await expect(lanes.room()).rejects.toThrow('first');
+  });
 });
