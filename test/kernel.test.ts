@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { addDays, daysIn, isBatchDay } from '../src/kernel/batchDay.js';
 import {
@@ -323,8 +323,14 @@ describe('a cancellation', () => {
         });
       });
 
-    test('work that is done in time gives its value', async () => {
-      expect(await withinShardTime(60_000, () => Promise.resolve('value'))).toEqual({ done: true, value: 'value' });
+    test('work that is done in time gives its value, and no clock goes on', async () => {
+      jest.useFakeTimers();
+      try {
+        expect(await withinShardTime(60_000, () => Promise.resolve('value'))).toEqual({ done: true, value: 'value' });
+        expect(jest.getTimerCount()).toBe(0);
+      } finally {
+        jest.useRealTimers();
+      }
     });
 
     test('work that is not is told to stop, and comes to its reason, whatever wraps it', async () => {
@@ -355,6 +361,8 @@ describe('a cancellation', () => {
     expect(cancellationCodes.SIGINT).toMatchObject({ exitCode: 130, retry: false });
     expect(cancellationCodes.SIGTERM).toMatchObject({ exitCode: 143, retry: false });
     expect(cancellationCodes.OPERATOR.retry).toBe(false);
+    expect(new Cancellation('OPERATOR', 'stopped').mayRetry).toBe(false);
+    expect(new Cancellation('DEADLINE', 'late').mayRetry).toBe(true);
     expect(cancellationCodes.DEADLINE).toMatchObject({ exitCode: 12, retry: true });
     expect(cancellationCodes.SHARD_TIMEOUT.retry).toBe(true);
     expect(cancellationCodes.LEASE_LOST).toMatchObject({ exitCode: 11, retry: false });
