@@ -177,6 +177,19 @@ describe('lanes', () => {
     expect(done).toBe(false);
   });
 
+  test('a page counts as done only when each of its pieces was: not failed, not dropped, not put off', async () => {
+    const done: string[] = [];
+    const puttingOff = new Lanes(1, 3);
+    puttingOff.addPage([lasting(1), { lane: 0, work: () => Promise.resolve(null) }], () => done.push('put off'));
+    await puttingOff.drained();
+    const failing = new Lanes(1, 3);
+    failing.addPage([lasting(1)], () => done.push('worked'));
+    failing.addPage([piece(0, () => Promise.reject(new Error('refused')))], () => done.push('failed'));
+    failing.addPage([lasting(1)], () => done.push('dropped'));
+    await expect(failing.drained()).rejects.toThrow('refused');
+    expect(done).toEqual(['worked']);
+  });
+
   const lasting = (durationMs: number) => ({
     lane: 0,
     work: () => Promise.resolve({ lane: 0, orders: 1, durationMs, accountNo: null }),
