@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { vocabularies } from '../migrations/vocabulary.js';
 import { Database } from '../src/db/database.js';
-import { explainFailure, failureKind } from '../src/db/failure.js';
+import { failureKind } from '../src/db/failure.js';
 import type { Row, Session } from '../src/db/session.js';
 import { repeatable } from '../src/db/transaction.js';
 import { parseDatabaseUrl } from '../src/db/url.js';
 import { toBigInt, toCount, toText } from '../src/db/values.js';
-import { SettleError } from '../src/kernel/errors.js';
 import { createTestDatabase, onEachDatabase, type TestDatabase } from './support/databases.js';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -361,74 +360,6 @@ describe('contention on a server', () => {
         await one.close();
       }
     });
-  });
-});
-
-describe("a driver's error", () => {
-  const made = ({ message = 'x', ...fields }: { message?: string; code?: string; errno?: number }): Error =>
-    Object.assign(new Error(message), fields);
-  test.each([
-    [{ errno: 1213, code: 'ER_LOCK_DEADLOCK' }, 'retry'],
-    [{ errno: 1205, code: 'ER_LOCK_WAIT_TIMEOUT' }, 'retry'],
-    [{ errno: 1020, code: 'ER_CHECKREAD' }, 'retry'],
-    [{ errno: 1040, code: 'ER_CON_COUNT_ERROR' }, 'retry'],
-    [{ errno: 1927, code: 'ER_CONNECTION_KILLED' }, 'lost'],
-    [{ errno: 1053, code: 'ER_SERVER_SHUTDOWN' }, 'lost'],
-    [{ errno: 1153, code: 'ER_NET_PACKET_TOO_LARGE' }, 'lost'],
-    [{ errno: -111, code: 'ECONNREFUSED' }, 'lost'],
-    [{ message: "Can't add new command when connection is in closed state" }, 'lost'],
-    [{ errno: 1062, code: 'ER_DUP_ENTRY' }, 'refused'],
-    [{ errno: 1264, code: 'ER_WARN_DATA_OUT_OF_RANGE' }, 'refused'],
-    [{ errno: 1406, code: 'ER_DATA_TOO_LONG' }, 'refused'],
-    [{ errno: 1690, code: 'ER_DATA_OUT_OF_RANGE' }, 'refused'],
-    [{ errno: 4025, code: 'ER_CONSTRAINT_FAILED' }, 'refused'],
-    [{ errno: 3819, code: 'ER_CHECK_CONSTRAINT_VIOLATED' }, 'refused'],
-    [{ errno: 1114, code: 'ER_RECORD_FILE_FULL' }, 'full'],
-    [{ errno: 1045, code: 'ER_ACCESS_DENIED_ERROR' }, 'denied'],
-    [{ errno: 3101, code: 'ER_TRANSACTION_ROLLBACK_DURING_COMMIT' }, 'retry'],
-    [{ errno: 1130, code: 'ER_HOST_NOT_PRIVILEGED' }, 'denied'],
-    [{ errno: 1862, code: 'ER_MUST_CHANGE_PASSWORD_LOGIN' }, 'denied'],
-    [{ errno: 3118, code: 'ER_ACCOUNT_HAS_BEEN_LOCKED' }, 'denied'],
-    [{ errno: 3159, code: 'ER_SECURE_TRANSPORT_REQUIRED' }, 'denied'],
-    [{ code: 'HANDSHAKE_SSL_ERROR' }, 'denied'],
-    [{ errno: 1064, code: 'ER_PARSE_ERROR' }, 'fatal'],
-    [{ code: 'SQLITE_BUSY' }, 'retry'],
-    [{ code: 'SQLITE_BUSY_SNAPSHOT' }, 'retry'],
-    [{ code: 'SQLITE_CONSTRAINT_UNIQUE' }, 'refused'],
-    [{ code: 'SQLITE_CONSTRAINT_DATATYPE' }, 'refused'],
-    [{ code: 'SQLITE_FULL' }, 'full'],
-    [{ code: 'SQLITE_READONLY' }, 'denied'],
-    [{ code: 'SQLITE_CANTOPEN' }, 'denied'],
-    [{ code: 'SQLITE_CORRUPT' }, 'fatal'],
-  ])('%j is sorted as %s', (fields, kind) => {
-    expect(failureKind(made(fields))).toBe(kind);
-  });
-
-  test('is told apart from what is none: a bug, an error that was explained already, a text', () => {
-    expect(failureKind(new TypeError('a bug'))).toBeUndefined();
-    expect(failureKind('ECONNRESET')).toBeUndefined();
-    const explained = new SettleError('DATABASE_UNREACHABLE', 'Connection lost: The server closed the connection.');
-    expect(failureKind(explained)).toBeUndefined();
-  });
-
-  test.each([
-    [{ errno: 1213 }, 'DATABASE_CONTENTION', 75],
-    [{ code: 'ECONNRESET' }, 'DATABASE_UNREACHABLE', 75],
-    [{ errno: 1114 }, 'DISK_FULL', 75],
-    [{ code: 'SQLITE_FULL' }, 'DISK_FULL', 75],
-    [{ errno: 1045 }, 'DATABASE_ACCESS_DENIED', 2],
-    [{ errno: 3118 }, 'DATABASE_ACCESS_DENIED', 2],
-    [{ errno: 1049 }, 'DATABASE_UNKNOWN', 2],
-    [{ code: 'SQLITE_CANTOPEN' }, 'DATABASE_NOT_WRITABLE', 2],
-    [{ code: 'SQLITE_NOTADB' }, 'DATABASE_NOT_A_DATABASE', 2],
-    [{ errno: 1146 }, 'SCHEMA_PENDING', 5],
-    [{ code: 'SQLITE_ERROR', message: 'no such table: account' }, 'SCHEMA_PENDING', 5],
-    [{ errno: 1064 }, 'DATABASE_STATEMENT_REFUSED', 1],
-  ])('%j is told as %s with exit code %i, and says what to do', (fields, code, exitCode) => {
-    const told = explainFailure(made(fields), 'mysql://settle@db:3306/settle');
-    expect([told.code, told.exitCode]).toEqual([code, exitCode]);
-    expect(told.message).toContain('mysql://settle@db:3306/settle');
-    if (exitCode !== 1) expect(told.next).toEqual(expect.any(String));
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { orderTypes, type OrderType } from '../src/kernel/states.js';
-import { assertBalanced, settlementEntry, type JournalEntry, type LedgerEntry } from '../src/ledger/journalEntry.js';
+import { assertBalanced, settlementEntry, type LedgerEntry } from '../src/ledger/journalEntry.js';
 
 function booked(lines: [OrderType, bigint, string?][]): string[] {
   const signed = lines.reduce((sum, [type, minor]) => sum + (type === 'REFUND' || type === 'FEE' ? -minor : minor), 0n);
@@ -41,6 +41,14 @@ describe('what a settlement books', () => {
         'Dr MERCHANT_PAYABLE/M1 43',
         'Cr FEE_INCOME/ 3',
       ],
+    ],
+    [
+      'a fee and a correction in our favour: two kinds of income are never one leg',
+      [
+        ['FEE', 3n],
+        ['ADJUSTMENT', -5n],
+      ],
+      ['Cr FEE_INCOME/ 3', 'Dr MERCHANT_PAYABLE/M1 8', 'Cr ADJUSTMENTS/ 5'],
     ],
     [
       'nothing but zeros',
@@ -97,23 +105,61 @@ describe('what a settlement books', () => {
     currency,
   });
 
-  test.each([
-    ['JOURNAL_ENTRY_TOO_SHORT', [leg('DEBIT', 1n)]],
-    ['JOURNAL_ENTRY_UNBALANCED', [leg('DEBIT', 1n), leg('CREDIT', 2n)]],
-    ['JOURNAL_ENTRY_UNBALANCED', [leg('DEBIT', 1n, 'USD'), leg('CREDIT', 1n, 'EUR')]],
-    ['LEDGER_AMOUNT_NOT_POSITIVE', [leg('DEBIT', 0n), leg('CREDIT', 0n)]],
-    ['LEDGER_AMOUNT_NOT_POSITIVE', [leg('DEBIT', -1n), leg('CREDIT', -1n)]],
-  ] as [string, LedgerEntry[]][])('%s stops the run', (code, entries) => {
-    const entry: JournalEntry = { bizNo: 'S1.1.1', entries };
+  const most = 2n ** 63n - 1n;
+  const refused = (code: string, message: string, details = {}): Error =>
+    expect.objectContaining({ code, exitCode: 4, message, details }) as unknown as Error;
+
+  test.each<[string, LedgerEntry[]]>([
+    ['no leg', []],
+    ['two legs that agree', [leg('DEBIT', 1n), leg('CREDIT', 1n)]],
+    ['legs of the largest amount', [leg('DEBIT', most), leg('CREDIT', most)]],
+    ['three legs', [leg('DEBIT', 3n), leg('CREDIT', 1n), leg('CREDIT', 2n)]],
+    [
+      'two currencies, each in balance',
+      [leg('DEBIT', 1n), leg('CREDIT', 2n, 'EUR'), leg('CREDIT', 1n), leg('DEBIT', 2n, 'EUR')],
+    ],
+  ])('%s may be posted', (_what, entries) => {
     expect(() => {
-      assertBalanced(entry);
-    }).toThrow(expect.objectContaining({ code, exitCode: 4 }) as unknown as Error);
+      assertBalanced({ bizNo: 'S1.1.1', entries });
+    }).not.toThrow();
+  });
+
+  test.each<[string, LedgerEntry[]]>([
+    ['one leg only', [leg('DEBIT', 1n)]],
+    ['a leg of 0', [leg('DEBIT', 0n), leg('CREDIT', 0n)]],
+    ['a leg of -1', [leg('DEBIT', -1n), leg('CREDIT', -1n)]],
+    [`a leg of ${String(most + 1n)}`, [leg('DEBIT', most + 1n), leg('CREDIT', most + 1n)]],
+  ])('%s stops the run', (what, entries) => {
+    const code = entries.length === 1 ? 'JOURNAL_ENTRY_TOO_SHORT' : 'LEDGER_AMOUNT_NOT_POSITIVE';
+    expect(() => {
+      assertBalanced({ bizNo: 'S1.1.1', entries });
+    }).toThrow(refused(code, `Journal entry S1.1.1 has ${what}.`));
+  });
+
+  test.each<[string, bigint, LedgerEntry[]]>([
+    ['USD', -1n, [leg('DEBIT', 1n), leg('CREDIT', 2n)]],
+    ['USD', 1n, [leg('DEBIT', 1n, 'USD'), leg('CREDIT', 1n, 'EUR')]],
+    ['EUR', 4n, [leg('DEBIT', 1n), leg('DEBIT', 7n, 'EUR'), leg('CREDIT', 1n), leg('CREDIT', 3n, 'EUR')]],
+  ])('debits less credits in %s of %p stop the run', (currency, difference, entries) => {
+    expect(() => {
+      assertBalanced({ bizNo: 'S1.1.1', entries });
+    }).toThrow(
+      refused(
+        'JOURNAL_ENTRY_UNBALANCED',
+        `Journal entry S1.1.1 is out of balance by ${String(difference)} ${currency}.`,
+        { bizNo: 'S1.1.1', currency, difference },
+      ),
+    );
   });
 
   test('an entry that would book another amount than its net is refused', () => {
     const lines = [{ type: 'PAYMENT' as const, channel: 'CARD', amountMinor: 100n }];
     expect(() => settlementEntry({ bizNo: 'S1.1.1', accountNo: 'M1', currency: 'USD', netMinor: 99n, lines })).toThrow(
-      expect.objectContaining({ code: 'NET_DIFFERS_FROM_ORDERS' }) as unknown as Error,
+      refused('NET_DIFFERS_FROM_ORDERS', 'Journal entry S1.1.1 does not book its net.', {
+        bizNo: 'S1.1.1',
+        booked: 100n,
+        net: 99n,
+      }),
     );
   });
 });

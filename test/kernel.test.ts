@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { addDays, daysIn, isBatchDay } from '../src/kernel/batchDay.js';
 import {
@@ -223,7 +223,14 @@ describe('the state machines', () => {
 
   test.each(pairs)('$entity $from, $event: $to', ({ machine, from, event, to }) => {
     if (to === 'refused') {
-      expect(() => move(machine, from, event)).toThrow(expect.objectContaining({ code: 'STATE_MOVE_FORBIDDEN' }));
+      expect(() => move(machine, from, event)).toThrow(
+        expect.objectContaining({
+          code: 'STATE_MOVE_FORBIDDEN',
+          exitCode: 4,
+          message: `${from} has no move "${event}".`,
+          details: { from, event },
+        }),
+      );
     } else expect(move(machine, from, event)).toBe(to);
   });
 
@@ -283,6 +290,15 @@ describe('a cancellation', () => {
     }
   });
 
+  test('carries its code, detail, stage and cause, and is told as code and detail', () => {
+    const cause = new Error('the clock');
+    const late = new Cancellation('DEADLINE', 'Not done by 06:00.', null, cause);
+    expect(late).toMatchObject({ code: 'DEADLINE', detail: 'Not done by 06:00.', stage: null, cause, exitCode: 12 });
+    expect(String(late)).toBe('Cancellation: DEADLINE: Not done by 06:00.');
+    expect(late.at('SETTLING')).toMatchObject({ stage: 'SETTLING', cause });
+    expect(stop).not.toHaveProperty('cause');
+  });
+
   test('keeps the first stage that was named', () => {
     expect(stop.at('SETTLING')).toMatchObject({ code: 'SIGTERM', stage: 'SETTLING', detail: stop.detail });
     expect(stop.at('SETTLING').at('POSTING').stage).toBe('SETTLING');
@@ -307,8 +323,14 @@ describe('a cancellation', () => {
         });
       });
 
-    test('work that is done in time gives its value', async () => {
-      expect(await withinShardTime(60_000, () => Promise.resolve('value'))).toEqual({ done: true, value: 'value' });
+    test('work that is done in time gives its value, and no clock goes on', async () => {
+      jest.useFakeTimers();
+      try {
+        expect(await withinShardTime(60_000, () => Promise.resolve('value'))).toEqual({ done: true, value: 'value' });
+        expect(jest.getTimerCount()).toBe(0);
+      } finally {
+        jest.useRealTimers();
+      }
     });
 
     test('work that is not is told to stop, and comes to its reason, whatever wraps it', async () => {
@@ -339,6 +361,8 @@ describe('a cancellation', () => {
     expect(cancellationCodes.SIGINT).toMatchObject({ exitCode: 130, retry: false });
     expect(cancellationCodes.SIGTERM).toMatchObject({ exitCode: 143, retry: false });
     expect(cancellationCodes.OPERATOR.retry).toBe(false);
+    expect(new Cancellation('OPERATOR', 'stopped').mayRetry).toBe(false);
+    expect(new Cancellation('DEADLINE', 'late').mayRetry).toBe(true);
     expect(cancellationCodes.DEADLINE).toMatchObject({ exitCode: 12, retry: true });
     expect(cancellationCodes.SHARD_TIMEOUT.retry).toBe(true);
     expect(cancellationCodes.LEASE_LOST).toMatchObject({ exitCode: 11, retry: false });

@@ -99,10 +99,56 @@ describe('netting', () => {
     );
   });
 
-  test('a net beyond 64 bits stops the run instead of being cut', () => {
-    const most = 2n ** 63n - 1n;
-    expect(() => netOrders([order(1, 'A', 'PAYMENT', most), order(2, 'A', 'PAYMENT', 1n)])).toThrow(
-      expect.objectContaining({ code: 'AMOUNT_OUT_OF_RANGE', exitCode: 4 }) as unknown as Error,
+  test('whatever the orders: a line for each type, channel and sign, counted and summed; zero is not negative', () => {
+    fc.assert(
+      fc.property(fc.array(anyOrder, { maxLength: 60 }), (list) => {
+        const own = list.map((item, at) => ({ ...item, id: BigInt(at + 1), accountNo: 'A', currency: 'USD' }));
+        const expected = new Map<string, { orders: number; amountMinor: bigint }>();
+        for (const { type, channel, amountMinor } of own) {
+          const name = `${type} ${channel} ${amountMinor < 0n ? 'taken' : 'given'}`;
+          const known = expected.get(name) ?? { orders: 0, amountMinor: 0n };
+          expected.set(name, { orders: known.orders + 1, amountMinor: known.amountMinor + amountMinor });
+        }
+        const lines = netOrders(own).flatMap((net) => net.lines);
+        expect(lines.map(({ orders, amountMinor }) => ({ orders, amountMinor }))).toEqual([...expected.values()]);
+      }),
+    );
+  });
+
+  test.each([
+    ['zero, then five', [0n, 5n], [[2, 5n]]],
+    ['five, then zero', [5n, 0n], [[2, 5n]]],
+    [
+      'minus five, then zero',
+      [-5n, 0n],
+      [
+        [1, -5n],
+        [1, 0n],
+      ],
+    ],
+    ['minus five twice', [-5n, -5n], [[2, -10n]]],
+  ])('adjustments of %s', (_what, amounts, lines) => {
+    const [net] = netOrders(amounts.map((minor, at) => order(at + 1, 'A', 'ADJUSTMENT', minor)));
+    expect(net?.lines.map(({ orders, amountMinor }) => [orders, amountMinor])).toEqual(lines);
+  });
+
+  const most = 2n ** 63n - 1n;
+
+  test.each([
+    ['PAYMENT', most],
+    ['REFUND', -most],
+  ] as const)('a %s of the largest amount still fits', (type, net) => {
+    expect(netOrders([order(1, 'A', type, most)])[0]?.amountMinor).toBe(net);
+  });
+
+  test.each(['PAYMENT', 'REFUND'] as const)('one minor unit of %s more stops the run instead of being cut', (type) => {
+    expect(() => netOrders([order(1, 'A', type, most), order(2, 'A', type, 1n)])).toThrow(
+      expect.objectContaining({
+        code: 'AMOUNT_OUT_OF_RANGE',
+        exitCode: 4,
+        message: 'The net of account A does not fit 64 bits.',
+        details: { accountNo: 'A', currency: 'USD' },
+      }) as unknown as Error,
     );
   });
 });

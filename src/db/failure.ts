@@ -29,9 +29,6 @@ const retryErrnos = new Set([
 ]);
 const lostErrnos = new Set([1053, 1077, 1079, 1080, 1152, 1153, 1158, 1159, 1160, 1161, 1184, 1927, 4031]);
 const lostCodes = new Set([
-  'PROTOCOL_CONNECTION_LOST',
-  'PROTOCOL_SEQUENCE_TIMEOUT',
-  'PROTOCOL_PACKETS_OUT_OF_ORDER',
   'ECONNRESET',
   'ECONNREFUSED',
   'ECONNABORTED',

@@ -28,12 +28,6 @@ interface Connections {
   begin(session: Session): Promise<unknown>;
 }
 
-class OutcomeUnknown extends Error {
-  constructor(readonly error: unknown) {
-    super('The answer to COMMIT was lost.', { cause: error });
-  }
-}
-
 const retries = 8;
 
 /**
@@ -46,17 +40,29 @@ const retries = 8;
 export async function runUnit<T>(unit: Unit<T>, connections: Connections, signal: AbortSignal | null): Promise<T> {
   let commitLost = false;
   const landed = (): Promise<T | undefined> => connections.withSession((session) => unit.landed(session));
+  const attempt = async (session: LentSession): Promise<T> => {
+    session.obey(signal);
+    await connections.begin(session);
+    // The session's owner rolls back and drops the connection when this throws; nothing here goes on after an error.
+    const result = await unit.work(session as LentSession & Transaction);
+    if (signal !== null) throwIfCancelled(signal);
+    // From here on the answer is waited for: given up now, nobody would know whether the unit took effect.
+    session.obey(null);
+    try {
+      await session.change('commit');
+    } catch (error) {
+      if (failureKind(error) === 'lost') commitLost = true;
+      throw error;
+    }
+    return result;
+  };
   return pRetry(
     async () => {
       const earlier = commitLost ? await landed() : undefined;
       if (earlier !== undefined) return earlier;
       try {
-        return await connections.withSession((session) => attempt(unit, session, connections, signal));
+        return await connections.withSession(attempt);
       } catch (error) {
-        if (error instanceof OutcomeUnknown) {
-          commitLost = true;
-          throw error.error instanceof Error ? error.error : error;
-        }
         // A COMMIT still on its way when its answer was lost can land after the mark was looked for. What then
         // refuses the repetition (a key taken, an order moved) is the unit's own first attempt: look once more.
         const late = commitLost && !isTemporary(error) ? await landed() : undefined;
@@ -71,8 +77,7 @@ export async function runUnit<T>(unit: Unit<T>, connections: Connections, signal
       factor: 2.5,
       randomize: true,
       // After a lost COMMIT a key that is taken may be the unit's own: repeated once more, it finds what it wrote.
-      shouldRetry: ({ error }) =>
-        error instanceof OutcomeUnknown || isTemporary(error) || (commitLost && failureKind(error) === 'refused'),
+      shouldRetry: ({ error }) => isTemporary(error) || (commitLost && failureKind(error) === 'refused'),
     },
   );
 }
@@ -80,26 +85,4 @@ export async function runUnit<T>(unit: Unit<T>, connections: Connections, signal
 function isTemporary(error: unknown): boolean {
   const kind = failureKind(error);
   return kind === 'retry' || kind === 'lost';
-}
-
-async function attempt<T>(
-  unit: Unit<T>,
-  session: LentSession,
-  connections: Connections,
-  signal: AbortSignal | null,
-): Promise<T> {
-  session.obey(signal);
-  await connections.begin(session);
-  // The session's owner rolls back and drops the connection when this throws; nothing here goes on after an error.
-  const result = await unit.work(session as LentSession & Transaction);
-  if (signal !== null) throwIfCancelled(signal);
-  // From here on the answer is waited for: given up now, nobody would know whether the unit took effect.
-  session.obey(null);
-  try {
-    await session.change('commit');
-  } catch (error) {
-    if (failureKind(error) === 'lost') throw new OutcomeUnknown(error);
-    throw error;
-  }
-  return result;
 }

@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.js';
 import type { Transaction } from '../db/session.js';
-import type { Unit } from '../db/transaction.js';
+import { repeatable } from '../db/transaction.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { invariant } from '../kernel/invariant.js';
 import { settlementEntry, type Settlement } from './journalEntry.js';
@@ -24,20 +24,19 @@ export interface LedgerPorts {
 
 /**
  * The ledger's intake: posts each message once, however often it is delivered, and finishes its orders in the same
- * transaction. A message that was posted before is taken as done. Returns the number of orders finished now.
+ * transaction. A message that was posted before is taken as done; so is one whose COMMIT was carried out unheard.
  */
 export async function postSettlements(
   database: Database,
   messages: readonly LedgerIntake[],
   { now, fence, finishOrders, signal }: LedgerPorts,
-): Promise<number> {
+): Promise<void> {
   const ids = messages.map((message) => message.id);
-  const unit: Unit<number> = {
-    name: 'post settlements',
-    work: async (trx) => {
+  await database.transact(
+    repeatable('post settlements', async (trx) => {
       const posted = await postedIds(trx, ids);
       const due = messages.filter((message) => !posted.has(message.id));
-      if (due.length === 0) return 0;
+      if (due.length === 0) return;
       const moment = now();
       await insertJournal(
         trx,
@@ -53,19 +52,11 @@ export async function postSettlements(
         { messages: due.length, firstMessage: due[0]?.bizNo },
       );
       await fence(trx);
-      return finished;
-    },
-    // Posting is repeatable: what landed is found by its ids and skipped. The count then comes from the caller's books.
-    landed: async (session) => {
-      const posted = await postedIds(session, ids);
-      return ids.every((id) => posted.has(id))
-        ? messages.reduce((sum, message) => sum + message.orderIds.length, 0)
-        : undefined;
-    },
-  };
-  return database.transact(unit, signal);
+    }),
+    signal,
+  );
 }
 
 function ascending(a: bigint, b: bigint): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+  return a < b ? -1 : 1;
 }

@@ -44,20 +44,18 @@ export function decodePayload(bizNo: string, payload: string, orders: number): S
   } catch {
     return null;
   }
-  if (typeof value !== 'object' || value === null) return null;
-  const { v, batchDay, accountNo, currency, netMinor, lines, orderIds } = value as Record<string, unknown>;
+  const { v, batchDay, accountNo, currency, netMinor, lines, orderIds } = (value ?? {}) as Record<string, unknown>;
   if (v !== 1 || typeof batchDay !== 'string' || typeof accountNo !== 'string' || typeof currency !== 'string')
     return null;
   if (typeof netMinor !== 'string' || !whole.test(netMinor) || typeof orderIds !== 'string') return null;
   const ids = fromIdRanges(orderIds, orders);
-  const read = Array.isArray(lines) ? lines.map(decodeLine) : [null];
+  const read = Array.isArray(lines) ? lines.map(decodeLine) : [];
   if (ids?.length !== orders || read.length === 0 || !read.every((line) => line !== null)) return null;
   return { bizNo, batchDay, accountNo, currency, netMinor: BigInt(netMinor), lines: read, orderIds: ids };
 }
 
 function decodeLine(value: unknown): NetLine | null {
-  if (typeof value !== 'object' || value === null) return null;
-  const { type, channel, orders, amountMinor } = value as Record<string, unknown>;
+  const { type, channel, orders, amountMinor } = (value ?? {}) as Record<string, unknown>;
   if (!orderTypes.includes(type as OrderType) || typeof channel !== 'string') return null;
   if (!Number.isSafeInteger(orders) || typeof amountMinor !== 'string' || !whole.test(amountMinor)) return null;
   return { type: type as OrderType, channel, orders: orders as number, amountMinor: BigInt(amountMinor) };

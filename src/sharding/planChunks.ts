@@ -59,8 +59,8 @@ function packed(accounts: readonly Order[][], size: number): Order[][] {
   const groups: Order[][] = [];
   let group: Order[] = [];
   for (const own of accounts) {
-    const full = group.length >= target || group.length + own.length > size;
-    if (full && group.length > 0) {
+    // An empty group is never full: no account here has more orders than a chunk holds.
+    if (group.length >= target || group.length + own.length > size) {
       groups.push(group);
       group = [];
     }
