@@ -44,15 +44,36 @@ export async function acquireLease(
     startedAt: options.startedAt,
     command: options.command,
   };
-  const fencingNo = await database.transact({
-    name: 'take lease',
-    work: (trx) => take(trx, owner, options.durationMs),
-    landed: async (session) => {
-      const held = await leaseRow(session);
-      return held?.owner?.token === owner.token ? held.fencingNo : undefined;
-    },
+  try {
+    const fencingNo = await database.transact({
+      name: 'take lease',
+      work: (trx) => take(trx, owner, options.durationMs),
+      landed: async (session) => {
+        const held = await leaseRow(session);
+        return held?.owner?.token === owner.token ? held.fencingNo : undefined;
+      },
+    });
+    return { fencingNo, token: owner.token, owner };
+  } catch (error) {
+    throw await withHolder(database, error);
+  }
+}
+
+/**
+ * Names the holder when the lease could not be taken because something keeps the database locked: mostly the holder
+ * itself, stopped or hanging inside a transaction. Reading needs no lock.
+ */
+async function withHolder(database: Database, error: unknown): Promise<unknown> {
+  if (!(error instanceof SettleError) || error.code !== 'DATABASE_CONTENTION') return error;
+  const held = await database.read(leaseRow).catch(() => null);
+  if (held === null || held.owner === null) return error;
+  const { pid, host } = held.owner;
+  const process = `process ${String(pid)} on ${host}`;
+  return new SettleError('DATABASE_CONTENTION', `${error.message}; ${holding(held.owner, held)}`, {
+    cause: error,
+    details: { ...error.details, ...holderDetails(held.owner, held) },
+    next: `If ${process} hangs or is stopped, let it go on (kill -CONT ${String(pid)}) or end it (kill -9 ${String(pid)}), then type the same command again. Nothing is half-done.`,
   });
-  return { fencingNo, token: owner.token, owner };
 }
 
 async function take(trx: Transaction, owner: Owner, durationMs: number): Promise<bigint> {
@@ -101,21 +122,28 @@ async function leaseRow(session: Session): Promise<LeaseRow | null> {
 }
 
 function lockedBy(owner: Owner, held: LeaseRow): SettleError {
-  const seconds = (ms: bigint): string => String(Number(ms) / 1_000);
+  const leftMs = held.expiresMs - held.nowMs;
   return new SettleError(
     'BATCH_LOCKED',
-    `${owner.command} on ${owner.host} (process ${String(owner.pid)}) holds the lease since ${owner.startedAt}; ` +
-      `last sign of life ${seconds(held.nowMs - held.heartbeatMs)} s ago, taken over if silent for another ${seconds(held.expiresMs - held.nowMs)} s.`,
-    {
-      next: 'settle status',
-      details: {
-        host: owner.host,
-        pid: owner.pid,
-        since: owner.startedAt,
-        heartbeatAgeMs: held.nowMs - held.heartbeatMs,
-      },
-    },
+    `${holding(owner, held)}, taken over if silent for another ${seconds(leftMs)} s.`,
+    { next: 'settle status', details: holderDetails(owner, held) },
   );
+}
+
+function holding(owner: Owner, held: LeaseRow): string {
+  return (
+    `${owner.command} on ${owner.host} (process ${String(owner.pid)}) holds the lease since ${owner.startedAt}; ` +
+    `last sign of life ${seconds(held.nowMs - held.heartbeatMs)} s ago`
+  );
+}
+
+function holderDetails(owner: Owner, held: LeaseRow): Record<string, unknown> {
+  const { host, pid, startedAt } = owner;
+  return { host, pid, since: startedAt, heartbeatAgeMs: held.nowMs - held.heartbeatMs };
+}
+
+function seconds(ms: bigint): string {
+  return String(Number(ms) / 1_000);
 }
 
 /** The fence, last statement of each money transaction: the lock it takes makes a takeover wait until the COMMIT is through. */

@@ -67,6 +67,8 @@ export async function runDays(database: Database, options: RunDaysOptions): Prom
   });
   const deps = depsFor(database, effects, options, signal, (reason) => {
     within.abort(reason);
+    // What the run still waits for would hold it for a statement limit, and may not be written any more.
+    if (reason.code === 'DATABASE_LOST') database.abandon(reason);
   });
   try {
     await abandonDead(database, lease, options);

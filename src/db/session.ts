@@ -52,6 +52,8 @@ export class MysqlSession implements Session {
     /** The server's max_allowed_packet. It answers a larger statement by closing the connection. */
     private readonly packetBytesMax: number,
     private readonly statementMsMax: number,
+    /** Ends every wait at once; see `Database.abandon`. */
+    private readonly signal?: AbortSignal,
   ) {}
 
   async rows(sql: string, bindings: readonly Binding[] = []): Promise<Row[]> {
@@ -102,7 +104,7 @@ export class MysqlSession implements Session {
   private query(sql: string, bindings: readonly Binding[], rowsAsArray: boolean): Promise<unknown> {
     assertScalars(bindings);
     this.assertFits(sql, bindings);
-    return queryWithin(this.connection, { sql, rowsAsArray }, bindings, this.statementMsMax);
+    return queryWithin(this.connection, { sql, rowsAsArray }, bindings, this.statementMsMax, this.signal);
   }
 
   /** Refused here, such a statement costs its unit only; sent, it would look like a lost connection and be tried again. */

@@ -12,6 +12,8 @@ export const cancellationCodes = {
   SHARD_TIMEOUT: { exitCode: exitCodes.PARTIAL, retry: true },
   LEASE_LOST: { exitCode: exitCodes.LOCKED, retry: false },
   DATABASE_LOST: { exitCode: exitCodes.TEMPFAIL, retry: true },
+  DATABASE_CONTENTION: { exitCode: exitCodes.TEMPFAIL, retry: true },
+  DISK_FULL: { exitCode: exitCodes.TEMPFAIL, retry: false },
   UPSTREAM_FAILED: { exitCode: exitCodes.INTERNAL, retry: false },
   INTERNAL_ERROR: { exitCode: exitCodes.INTERNAL, retry: false },
 } as const satisfies Record<string, { exitCode: number; retry: boolean }>;
