@@ -12,6 +12,8 @@ const cancellationCodes = [
   'SHARD_TIMEOUT',
   'LEASE_LOST',
   'DATABASE_LOST',
+  'DATABASE_CONTENTION',
+  'DISK_FULL',
   'UPSTREAM_FAILED',
   'INTERNAL_ERROR',
 ];

@@ -48,6 +48,7 @@ async function steps(
       };
       return work(session as never);
     },
+    signal: new AbortController().signal,
   };
   const running = runUnit(unit, connections, signal).catch((error: unknown) => error);
   await jest.runAllTimersAsync();
@@ -187,6 +188,7 @@ describe('a unit of work', () => {
     const connections = {
       begin: () => Promise.resolve(made.push('begin')),
       withSession: <T>(work: (lent: LentSession) => Promise<T>) => work(session as never),
+      signal: new AbortController().signal,
     };
     await expect(runUnit(unit, connections, stop.signal)).rejects.toBe(reason);
     expect(made).toEqual(['begin']);

@@ -36,7 +36,7 @@ onEachDatabase('settling a chunk', (current) => {
       { orderNo: 'O4', accountNo: 'B', minor: 1, currency: 'JPY' },
       { orderNo: 'OTHER', accountNo: 'C', minor: 5 },
     ]);
-    const page = { day, afterId: 0n, topId: 2n ** 62n, size: 100, accounts: null };
+    const page = { day, afterId: 0n, topId: 2n ** 62n, size: 100, accounts: null, shard: null };
     const read = await current().database.read((session) => ordersAfter(session, page));
     orders = read.filter(({ accountNo }) => accountNo !== 'C');
     plan = planSettlement(chunk, orders);
@@ -153,7 +153,7 @@ describe('a chunk whose answer to COMMIT is lost', () => {
     ['dropAnswer', 1, 'is found by its mark, and how many orders it settled is told all the same'],
     ['drop', 2, 'and that never arrived is settled again'],
   ] as [Fault, number, string][])('%s, chunk %i: %s', async (fault, chunkNo) => {
-    const page = { day, afterId: 0n, topId: 2n ** 62n, size: 3 - chunkNo, accounts: null };
+    const page = { day, afterId: 0n, topId: 2n ** 62n, size: 3 - chunkNo, accounts: null, shard: null };
     const orders = await place.database.read((session) => ordersAfter(session, page));
     proxy.next(/^commit$/, fault);
     const plan = planSettlement({ ...chunk, chunkNo }, orders);

@@ -178,8 +178,7 @@ export class DatabaseEffects implements BatchEffects {
     await relayOutbox(
       this.database,
       {
-        deliver: async (messages, shardSignal) =>
-          void (await postSettlements(this.database, messages, { ...ports, signal: shardSignal })),
+        deliver: (messages, shardSignal) => postSettlements(this.database, messages, { ...ports, signal: shardSignal }),
       },
       {
         shard: run.request.shard,

@@ -60,6 +60,8 @@ export class MysqlSession implements LentSession {
     /** The server's max_allowed_packet. It answers a larger statement by closing the connection. */
     private readonly packetBytesMax: number,
     private readonly statementMsMax: number,
+    /** Ends every wait at once; see `Database.abandon`. */
+    private readonly abandonment: AbortSignal,
   ) {}
 
   async rows(sql: string, bindings: readonly Binding[] = []): Promise<Row[]> {
@@ -115,7 +117,8 @@ export class MysqlSession implements LentSession {
     if (this.signal !== null) throwIfCancelled(this.signal);
     assertScalars(bindings);
     this.assertFits(sql, bindings);
-    return queryWithin(this.connection, { sql, rowsAsArray }, bindings, this.statementMsMax, this.signal);
+    const signals = this.signal === null ? [this.abandonment] : [this.abandonment, this.signal];
+    return queryWithin(this.connection, { sql, rowsAsArray }, bindings, this.statementMsMax, signals);
   }
 
   /** Refused here, such a statement costs its unit only; sent, it would look like a lost connection and be tried again. */
