@@ -60,12 +60,35 @@ export async function acquireLease(
     startedAt: options.startedAt,
     command: options.command,
   };
-  const fencingNo = await database.transact({
-    name: 'take lease',
-    work: (trx) => take(trx, job, owner, options.durationMs),
-    landed: async (session) => (await leaseRows(session)).find((held) => held.owner?.token === owner.token)?.fencingNo,
+  try {
+    const fencingNo = await database.transact({
+      name: 'take lease',
+      work: (trx) => take(trx, job, owner, options.durationMs),
+      landed: async (session) =>
+        (await leaseRows(session)).find((held) => held.owner?.token === owner.token)?.fencingNo,
+    });
+    return { job, fencingNo, token: owner.token, owner };
+  } catch (error) {
+    throw await withHolder(database, job, error);
+  }
+}
+
+/**
+ * Names the holder when the lease could not be taken because something keeps the database locked: mostly the holder
+ * itself, stopped or hanging inside a transaction. Reading needs no lock.
+ */
+async function withHolder(database: Database, job: string, error: unknown): Promise<unknown> {
+  if (!(error instanceof SettleError) || error.code !== 'DATABASE_CONTENTION') return error;
+  const leases = await database.read(leaseRows).catch(() => []);
+  const held = leases.filter(hasOwner).find((lease) => shutsOut(lease.job, job));
+  if (held === undefined) return error;
+  const { pid, host } = held.owner;
+  const process = `process ${String(pid)} on ${host}`;
+  return new SettleError('DATABASE_CONTENTION', `${error.message}; ${holding(held)}`, {
+    cause: error,
+    details: { ...error.details, ...holderDetails(held) },
+    next: `If ${process} hangs or is stopped, let it go on (kill -CONT ${String(pid)}) or end it (kill -9 ${String(pid)}), then type the same command again. Nothing is half-done.`,
   });
-  return { job, fencingNo, token: owner.token, owner };
 }
 
 async function take(trx: Transaction, job: string, owner: Owner, durationMs: number): Promise<bigint> {
@@ -140,8 +163,12 @@ async function leaseRows(session: Session): Promise<LeaseRow[]> {
 
 type HeldLease = LeaseRow & { owner: Owner };
 
+function hasOwner(lease: LeaseRow): lease is HeldLease {
+  return lease.owner !== null;
+}
+
 function isHeld(lease: LeaseRow): lease is HeldLease {
-  return lease.owner !== null && lease.expiresMs > lease.nowMs && !isGone(lease.owner);
+  return hasOwner(lease) && lease.expiresMs > lease.nowMs && !isGone(lease.owner);
 }
 
 /** The leases whose holders may be alive. */
@@ -150,24 +177,34 @@ export async function heldLeases(session: Session): Promise<{ shard: Shard | nul
 }
 
 function lockedBy(held: HeldLease): SettleError {
-  const { owner } = held;
-  const shard = shardOfJob(held.job);
-  const seconds = (ms: bigint): string => String(Number(ms) / 1_000);
   return new SettleError(
     'BATCH_LOCKED',
-    `${owner.command} on ${owner.host} (process ${String(owner.pid)}) holds the lease since ${owner.startedAt}; ` +
-      `last sign of life ${seconds(held.nowMs - held.heartbeatMs)} s ago, taken over if silent for another ${seconds(held.expiresMs - held.nowMs)} s.`,
-    {
-      next: 'settle status',
-      details: {
-        host: owner.host,
-        pid: owner.pid,
-        since: owner.startedAt,
-        heartbeatAgeMs: held.nowMs - held.heartbeatMs,
-        shard: shard === null ? null : shardText(shard),
-      },
-    },
+    `${holding(held)}, taken over if silent for another ${seconds(held.expiresMs - held.nowMs)} s.`,
+    { next: 'settle status', details: holderDetails(held) },
   );
+}
+
+function holding({ owner, nowMs: now, heartbeatMs }: HeldLease): string {
+  return (
+    `${owner.command} on ${owner.host} (process ${String(owner.pid)}) holds the lease since ${owner.startedAt}; ` +
+    `last sign of life ${seconds(now - heartbeatMs)} s ago`
+  );
+}
+
+function holderDetails(held: HeldLease): Record<string, unknown> {
+  const { host, pid, startedAt } = held.owner;
+  const shard = shardOfJob(held.job);
+  return {
+    host,
+    pid,
+    since: startedAt,
+    heartbeatAgeMs: held.nowMs - held.heartbeatMs,
+    shard: shard === null ? null : shardText(shard),
+  };
+}
+
+function seconds(ms: bigint): string {
+  return String(Number(ms) / 1_000);
 }
 
 /** The fence, last statement of each money transaction: the lock it takes makes a takeover wait until the COMMIT is through. */

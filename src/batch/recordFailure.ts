@@ -1,5 +1,5 @@
-import { Cancellation, cancellationIn } from '../kernel/cancellation.js';
-import { errorCatalogue, SettleError } from '../kernel/errors.js';
+import { Cancellation, cancellationIn, type CancellationCode } from '../kernel/cancellation.js';
+import { errorCatalogue, SettleError, type ErrorCode } from '../kernel/errors.js';
 import { toJson } from '../kernel/json.js';
 import type { BatchDeps } from './deps.js';
 import { cancellationPart, emptyDocument, type Outcome, type RunDocument } from './document.js';
@@ -71,6 +71,11 @@ function classify(error: unknown, stage: string): Failure {
   if (errorCatalogue[error.code] === 'INTEGRITY') {
     return { cancellation: null, outcome: 'INTEGRITY', exitCode: error.exitCode, code: error.code, message };
   }
-  const code = errorCatalogue[error.code] === 'TEMPFAIL' ? 'DATABASE_LOST' : 'INTERNAL_ERROR';
-  return cancelled(new Cancellation(code, message, stage, error), error.code);
+  return cancelled(new Cancellation(cancellationCodeOf(error.code), message, stage, error), error.code);
+}
+
+/** A full disk and a database that stays locked are not a database that is gone: the operator does something else. */
+function cancellationCodeOf(code: ErrorCode): CancellationCode {
+  if (code === 'DISK_FULL' || code === 'DATABASE_CONTENTION') return code;
+  return errorCatalogue[code] === 'TEMPFAIL' ? 'DATABASE_LOST' : 'INTERNAL_ERROR';
 }

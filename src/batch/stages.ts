@@ -23,6 +23,7 @@ export class Stages {
     this.heartbeat = startHeartbeat(() => this.beat(), {
       everyMs: Math.min(1_000, deps.settings.leaseMs / 3),
       leaseMs: deps.settings.leaseMs,
+      mayBeSilent: deps.database.target.dialect !== 'sqlite',
       giveUp: deps.giveUp,
     });
   }

@@ -33,6 +33,8 @@ export async function underLease<T>(
   const signal = AbortSignal.any([options.signal, within.signal]);
   const giveUp = (reason: Cancellation): void => {
     within.abort(reason);
+    // What the run still waits for would hold it for a statement limit, and may not be written any more.
+    if (reason.code === 'DATABASE_LOST') database.abandon(reason);
   };
   const Effects = shard === null ? DatabaseEffects : ShardEffects;
   const effects = new Effects(database, lease, {
@@ -43,7 +45,7 @@ export async function underLease<T>(
   // A run renews the lease with its progress; this one goes on while the input of a large day is read.
   const heartbeat = startHeartbeat(
     () => database.transact(repeatable('renew lease', (trx) => renewLease(trx, lease, leaseMs))),
-    { everyMs: leaseMs / 3, leaseMs, giveUp },
+    { everyMs: leaseMs / 3, leaseMs, mayBeSilent: database.target.dialect !== 'sqlite', giveUp },
   );
   try {
     await abandonDead(database, options);

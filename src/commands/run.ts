@@ -227,7 +227,7 @@ async function report(context: CommandContext, database: Database, day: BatchDay
   try {
     for (const file of await writeReports(database, day, dir)) context.say(`Report: ${file}`);
   } catch (error) {
-    if (!(error instanceof SettleError)) throw error;
+    if (!(error instanceof SettleError || error instanceof Cancellation)) throw error;
     context.say(`${error.code}: ${error.message} The day is as told above.`);
     context.say(`  next: settle report --batch-day ${day} --out FILE`);
   }

@@ -1,5 +1,5 @@
+import { setMaxListeners } from 'node:events';
 import { existsSync } from 'node:fs';
-import { hostname } from 'node:os';
 import knexModule, { type Knex } from 'knex';
 import pRetry from 'p-retry';
 import type { Connection } from 'mysql2';
@@ -8,8 +8,10 @@ import type { Engine } from '../../migrations/vocabulary.js';
 import { SettleError } from '../kernel/errors.js';
 import { invariant } from '../kernel/invariant.js';
 import { explainFailure, failureKind } from './failure.js';
+import { cut, socketOf } from './query.js';
 import { MysqlSession, SqliteSession, type LentSession, type Session } from './session.js';
-import { beginSql, beginSnapshotSql, prepareMysql, prepareSqlite, type ServerFacts } from './settings.js';
+import { knexConfig } from './pool.js';
+import { beginSql, beginSnapshotSql, type ServerFacts } from './settings.js';
 import { runUnit, type Unit } from './transaction.js';
 import type { DatabaseTarget } from './url.js';
 
@@ -35,6 +37,9 @@ export class Database {
     readonly readOnly: boolean,
     private readonly statementMsMax: number,
     private readonly connectMsMax: number,
+    private readonly abandonment: AbortController,
+    /** Connections to a server that are not closed yet. */
+    private readonly live: ReadonlySet<Connection>,
   ) {}
 
   static async open(target: DatabaseTarget, options: OpenOptions = {}): Promise<Database> {
@@ -47,8 +52,14 @@ export class Database {
       });
     }
     const facts: ServerFacts = { engine: 'sqlite', version: '', packetBytesMax: 0 };
-    const knex = knexModule(knexConfig(target, facts, { ...options, statementMsMax, connectMsMax, readOnly }));
-    const database = new Database(knex, target, facts, readOnly, statementMsMax, connectMsMax);
+    const abandonment = new AbortController();
+    setMaxListeners(0, abandonment.signal);
+    const live = new Set<Connection>();
+    const { signal } = abandonment;
+    const knex = knexModule(
+      knexConfig(target, facts, { ...options, statementMsMax, connectMsMax, readOnly, signal, live }),
+    );
+    const database = new Database(knex, target, facts, readOnly, statementMsMax, connectMsMax, abandonment, live);
     try {
       await pRetry(() => database.withSession(assertExact), {
         retries: 20,
@@ -60,7 +71,7 @@ export class Database {
       });
       return database;
     } catch (error) {
-      await knex.destroy().catch(() => undefined);
+      await database.close().catch(() => undefined);
       throw explainFailure(error, target.label);
     }
   }
@@ -103,6 +114,7 @@ export class Database {
       const connections = {
         withSession: <R>(work: (session: LentSession) => Promise<R>) => this.withSession(work),
         begin: (session: Session) => session.change(beginSql(session.dialect)),
+        signal: this.abandonment.signal,
       };
       return await runUnit(unit, connections, signal);
     } catch (error) {
@@ -112,8 +124,25 @@ export class Database {
     }
   }
 
+  /**
+   * Gives the database up for good: every wait for it ends now, and whatever is asked of it from here on is refused, both
+   * with this reason. For a run that may no longer go on, so that a silent server does not hold it for a statement limit.
+   */
+  abandon(reason: Error): void {
+    this.abandonment.abort(reason);
+  }
+
   async close(): Promise<void> {
     await this.knex.destroy();
+    // A server that is silent does not answer a farewell either, and an open socket keeps the process alive.
+    for (const connection of this.live) {
+      const timer = setTimeout(() => {
+        cut(connection);
+      }, farewellMsMax);
+      socketOf(connection).once('close', () => {
+        clearTimeout(timer);
+      });
+    }
   }
 
   private async retryingLost<T>(work: () => Promise<T>): Promise<T> {
@@ -124,6 +153,7 @@ export class Database {
         maxTimeout: 2_000,
         randomize: true,
         maxRetryTime: this.connectMsMax,
+        signal: this.abandonment.signal,
         shouldRetry: ({ error }) => failureKind(error) === 'lost' || failureKind(error) === 'retry',
       });
     } catch (error) {
@@ -134,9 +164,11 @@ export class Database {
   /** Lends one connection. After any error its state is not trusted: it is closed and not given to the next borrower. */
   private async withSession<T>(work: (session: LentSession) => Promise<T>): Promise<T> {
     const client = this.knex.client as PoolClient;
+    this.abandonment.signal.throwIfAborted();
     const connection = await client.acquireConnection();
     let trusted = false;
     try {
+      this.abandonment.signal.throwIfAborted();
       const session = this.sessionOn(connection);
       session.obey(null);
       const result = await work(session);
@@ -152,10 +184,18 @@ export class Database {
     connection.settleSession ??=
       this.target.dialect === 'sqlite'
         ? new SqliteSession(connection as BetterSqlite3.Database)
-        : new MysqlSession(connection as Connection, this.facts.packetBytesMax, this.statementMsMax);
+        : new MysqlSession(
+            connection as Connection,
+            this.facts.packetBytesMax,
+            this.statementMsMax,
+            this.abandonment.signal,
+          );
     return connection.settleSession;
   }
 }
+
+/** How long a server may take to close a connection that was ended. */
+const farewellMsMax = 1_000;
 
 type PooledConnection = (Connection | BetterSqlite3.Database) & {
   settleSession?: LentSession;
@@ -175,71 +215,7 @@ function discard(connection: PooledConnection): void {
     return;
   }
   connection.__knex__disposed = 'left in an unknown state';
-  (connection as Connection).destroy();
-}
-
-function knexConfig(
-  target: DatabaseTarget,
-  facts: ServerFacts,
-  options: OpenOptions & { statementMsMax: number; connectMsMax: number; readOnly: boolean },
-): Knex.Config {
-  const silent = { warn: () => undefined, error: () => undefined, deprecate: () => undefined, debug: () => undefined };
-  const afterCreate = (prepare: (connection: never) => Promise<void> | void) => {
-    return (connection: never, done: (error: Error | null, connection: unknown) => void): void => {
-      void (async () => {
-        try {
-          await prepare(connection);
-          done(null, connection);
-        } catch (error) {
-          done(error as Error, connection);
-        }
-      })();
-    };
-  };
-  if (target.dialect === 'sqlite') {
-    return {
-      client: 'better-sqlite3',
-      connection: { filename: target.path, options: { safeIntegers: true } },
-      useNullAsDefault: true,
-      log: silent,
-      acquireConnectionTimeout: options.statementMsMax,
-      pool: {
-        min: 0,
-        max: 1,
-        afterCreate: afterCreate((c: BetterSqlite3.Database) => prepareSqlite(c, facts, options.readOnly)),
-      },
-    };
-  }
-  return {
-    client: 'mysql2',
-    connection: {
-      ...(target.socketPath === null ? { host: target.host, port: target.port } : { socketPath: target.socketPath }),
-      user: target.user,
-      password: target.password,
-      database: target.database,
-      ...(target.ssl === 'off'
-        ? {}
-        : { ssl: { rejectUnauthorized: target.ssl === 'verify', verifyIdentity: target.ssl === 'verify' } }),
-      charset: 'utf8mb4',
-      // Digits and days: a BIGINT is text (never a double), a DATE is text (never a moment in somebody's zone).
-      supportBigNumbers: true,
-      bigNumberStrings: true,
-      dateStrings: true,
-      // UPDATE reports the rows its WHERE matched, on every connection, whatever the server's default.
-      flags: ['+FOUND_ROWS'],
-      multipleStatements: false,
-      connectTimeout: Math.min(5_000, options.connectMsMax),
-      enableKeepAlive: true,
-      connectAttributes: { program_name: `settle@${hostname()}` },
-    },
-    log: silent,
-    acquireConnectionTimeout: options.statementMsMax,
-    pool: {
-      min: 0,
-      max: options.connections ?? 2,
-      afterCreate: afterCreate((c: Connection) => prepareMysql(c, facts, options.statementMsMax, options.readOnly)),
-    },
-  };
+  cut(connection);
 }
 
 /** Reads back what drivers are known to change: an integer past 2^53, and a day. One round trip, once a process. */

@@ -60,6 +60,8 @@ export class MysqlSession implements LentSession {
     /** The server's max_allowed_packet. It answers a larger statement by closing the connection. */
     private readonly packetBytesMax: number,
     private readonly statementMsMax: number,
+    /** Ends every wait, whatever else it obeys; see `Database.abandon`. */
+    private readonly abandoned: AbortSignal | null = null,
   ) {}
 
   async rows(sql: string, bindings: readonly Binding[] = []): Promise<Row[]> {
@@ -115,7 +117,10 @@ export class MysqlSession implements LentSession {
     if (this.signal !== null) throwIfCancelled(this.signal);
     assertScalars(bindings);
     this.assertFits(sql, bindings);
-    return queryWithin(this.connection, { sql, rowsAsArray }, bindings, this.statementMsMax, this.signal);
+    return queryWithin(this.connection, { sql, rowsAsArray }, bindings, this.statementMsMax, [
+      this.signal,
+      this.abandoned,
+    ]);
   }
 
   /** Refused here, such a statement costs its unit only; sent, it would look like a lost connection and be tried again. */

@@ -22,10 +22,13 @@ const sqlMode = 'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZE
 export async function prepareMysql(
   connection: Connection,
   facts: ServerFacts,
-  statementMsMax: number,
-  readOnly: boolean,
+  options: { statementMsMax: number; connectMsMax: number; readOnly: boolean; signal: AbortSignal },
 ): Promise<void> {
-  const query = (sql: string): Promise<Row[]> => queryWithin(connection, { sql }, [], statementMsMax) as Promise<Row[]>;
+  const { statementMsMax, readOnly, signal } = options;
+  // These cost a server nothing: whoever does not answer them is not connected, whatever a statement may take.
+  const msMax = Math.min(statementMsMax, options.connectMsMax);
+  const query = (sql: string): Promise<Row[]> =>
+    queryWithin(connection, { sql }, [], msMax, [signal]) as Promise<Row[]>;
   const [row] = await query('select version() as version, @@max_allowed_packet as packet');
   facts.version = String(row?.['version']);
   facts.packetBytesMax = Number(row?.['packet']);

@@ -26,9 +26,14 @@ export function repeatable<T>(name: string, work: (trx: Transaction) => Promise<
 interface Connections {
   withSession<T>(work: (session: LentSession) => Promise<T>): Promise<T>;
   begin(session: Session): Promise<unknown>;
+  /** Aborted when nothing is to be tried any more; its reason is thrown then. */
+  signal?: AbortSignal;
 }
 
 const retries = 8;
+
+/** No try begins later than this after the first one began, so that a silent server costs one statement limit and not nine. */
+const retryMsMax = 120_000;
 
 /**
  * Owns BEGIN to COMMIT. On any error the transaction is rolled back, never committed: after a lock time-out the server
@@ -76,6 +81,8 @@ export async function runUnit<T>(unit: Unit<T>, connections: Connections, signal
       maxTimeout: 5_000,
       factor: 2.5,
       randomize: true,
+      maxRetryTime: retryMsMax,
+      ...(connections.signal === undefined ? {} : { signal: connections.signal }),
       // After a lost COMMIT a key that is taken may be the unit's own: repeated once more, it finds what it wrote.
       shouldRetry: ({ error }) => isTemporary(error) || (commitLost && failureKind(error) === 'refused'),
     },

@@ -13,6 +13,8 @@ export const cancellationCodes = {
   SHARD_TIMEOUT: { exitCode: exitCodes.PARTIAL, retry: true, ends: 'shard' },
   LEASE_LOST: { exitCode: exitCodes.LOCKED, retry: false, ends: 'run' },
   DATABASE_LOST: { exitCode: exitCodes.TEMPFAIL, retry: true, ends: 'run' },
+  DATABASE_CONTENTION: { exitCode: exitCodes.TEMPFAIL, retry: true, ends: 'run' },
+  DISK_FULL: { exitCode: exitCodes.TEMPFAIL, retry: false, ends: 'run' },
   UPSTREAM_FAILED: { exitCode: exitCodes.INTERNAL, retry: false, ends: 'run' },
   INTERNAL_ERROR: { exitCode: exitCodes.INTERNAL, retry: false, ends: 'run' },
 } as const satisfies Record<string, { exitCode: number; retry: boolean; ends: 'run' | 'shard' }>;

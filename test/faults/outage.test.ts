@@ -1,0 +1,226 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createConnection, type Connection } from 'mysql2/promise';
+import { Database } from '../../src/db/database.js';
+import { migrateUp } from '../../src/db/schema.js';
+import { parseDatabaseUrl } from '../../src/db/url.js';
+import { emptyBooks } from '../support/books.js';
+import { day, givenVariedDay, moneyDump, runDay } from '../support/day.js';
+import { strikeEverywhere } from '../support/faults.js';
+import { soundAfter } from '../support/oracle.js';
+import { settle } from '../support/program.js';
+import { startServer, type Server } from '../support/server.js';
+
+// A server that is killed, kills our sessions, locks rows that we want, or has settings nobody would choose. It is durable
+// (flush at each commit), isolates snapshots where it knows how to, repeats reads by default, and takes 1 MiB a packet.
+
+const tuning = ['--batch-day', day, '--page-size', '200', '--chunk-size', '5', '--lanes', '3', '--json'];
+const size = 400;
+
+let server: Server;
+let administrator: Connection;
+let url: string;
+let database: Database;
+let undisturbed: string[];
+
+beforeAll(async () => {
+  server = await startServer([
+    '--innodb-flush-log-at-trx-commit=1',
+    '--loose-innodb-snapshot-isolation=ON',
+    '--transaction-isolation=REPEATABLE-READ',
+    '--max-allowed-packet=1M',
+    '--innodb-lock-wait-timeout=1',
+  ]);
+  await connectAgain();
+  await administrator.query('create database settle');
+  url = `${server.url}settle`;
+  database = await Database.open(parseDatabaseUrl(url), { connections: 4 });
+  await migrateUp(database);
+  await givenVariedDay(database, size);
+  await runDay(database);
+  undisturbed = await moneyDump(database);
+}, 120_000);
+afterAll(async () => {
+  administrator.destroy();
+  await database.close();
+  await server.stop();
+}, 60_000);
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function connectAgain(): Promise<void> {
+  administrator = await createConnection({ uri: `${server.url}mysql` });
+  administrator.on('error', () => undefined);
+}
+
+async function freshDay(): Promise<void> {
+  await emptyBooks(database);
+  await givenVariedDay(database, size);
+}
+
+describe('a server that is killed with -9 under load', () => {
+  test.each(strikeEverywhere ? [0, 5, 30] : [0])(
+    'and is back after %d s: the run ends by itself, done or with 75, and the next start finishes',
+    async (seconds) => {
+      await freshDay();
+      const run = settle(['run', ...tuning], { url });
+      const struck = new Promise<void>((resolve) => {
+        run.onStderr((text) => {
+          if (text.includes('SETTLING begins')) resolve();
+        });
+      });
+      await struck;
+      await pause(30);
+      await server.kill();
+      await pause(seconds * 1_000);
+      await server.start();
+      await connectAgain();
+      const ended = await run;
+      expect([3, 75]).toContain(ended.code);
+      if (ended.code === 75) {
+        expect(JSON.parse(ended.stdout)).toMatchObject({ cancellation: { code: 'DATABASE_LOST' } });
+        // The lease was not given back; its process is gone, so nobody waits for it.
+        expect((await settle(['run', ...tuning], { url })).code).toBe(3);
+      }
+      await soundAfter(database, undisturbed);
+    },
+    240_000,
+  );
+});
+
+describe('a server that', () => {
+  /** Does something over and over while the program runs; gives how it ended, and how often it was done. */
+  async function runBeside(deed: () => Promise<boolean>, everyMs: number) {
+    await freshDay();
+    let running = true;
+    let done = 0;
+    const run = settle(['run', ...tuning], { url }).finally(() => {
+      running = false;
+    });
+    while (running) {
+      if (await deed()) done += 1;
+      await pause(everyMs);
+    }
+    return { ...(await run), done };
+  }
+
+  test('kills one of our sessions at random, again and again: the day is settled all the same', async () => {
+    let killed = 0;
+    const rounds = strikeEverywhere ? 10 : 1;
+    for (let round = 0; round < rounds; round += 1) {
+      const ended = await runBeside(async () => {
+        const [rows] = await administrator.query(
+          `select id from information_schema.processlist where db = 'settle' and id <> connection_id() order by rand() limit 1`,
+        );
+        const [victim] = rows as { id: number }[];
+        if (victim === undefined) return false;
+        await administrator.query(`kill connection ${String(victim.id)}`).catch(() => undefined);
+        return true;
+      }, 40);
+      killed += ended.done;
+      expect([3, 75]).toContain(ended.code);
+      if (ended.code === 75) expect((await settle(['run', ...tuning], { url })).code).toBe(3);
+      await soundAfter(database, undisturbed);
+    }
+    expect(killed).toBeGreaterThan(3 * rounds);
+  }, 240_000);
+
+  test('has a writer that locks the same orders the other way round: deadlocks and time-outs are tried again', async () => {
+    const opponent = await createConnection({ uri: url });
+    await opponent.query('set session transaction isolation level read committed');
+    const [before] = (await administrator.query(`show global status like 'Innodb_deadlocks'`)) as unknown as [
+      { Value: string }[],
+    ];
+    let beaten = 0;
+    try {
+      const ended = await runBeside(async () => {
+        try {
+          await opponent.query('start transaction');
+          // From the highest id down; a chunk goes up.
+          for (let at = 0; at < 30; at += 1) {
+            await opponent.query(`select id from settlement_order where order_no = ? for update`, [
+              `V${String((size - 1 - at * 13 + size) % size).padStart(4, '0')}`,
+            ]);
+          }
+          await pause(20);
+        } catch {
+          beaten += 1;
+        }
+        await opponent.query('rollback');
+        return true;
+      }, 50);
+      expect(ended.code).toBe(3);
+      expect(ended.done).toBeGreaterThan(0);
+      await soundAfter(database, undisturbed);
+    } finally {
+      await opponent.end();
+    }
+    const [after] = (await administrator.query(`show global status like 'Innodb_deadlocks'`)) as unknown as [
+      { Value: string }[],
+    ];
+    const deadlocks = Number(after[0]?.Value ?? 0) - Number(before[0]?.Value ?? 0);
+    process.stdout.write(`deadlocks: ${String(deadlocks)}, of which the opponent lost ${String(beaten)}\n`);
+  }, 120_000);
+
+  test('has a blocker that holds an order for longer than a lock may be waited for: the chunk is tried again', async () => {
+    await freshDay();
+    const blocker = await createConnection({ uri: url });
+    try {
+      await blocker.query('start transaction');
+      await blocker.query(`select id from settlement_order where order_no = 'V0007' for update`);
+      const run = settle(['run', ...tuning], { url });
+      // The program's own lock limit is 10 s.
+      await pause(13_000);
+      await blocker.query('rollback');
+      expect((await run).code).toBe(3);
+    } finally {
+      await blocker.end();
+    }
+    await soundAfter(database, undisturbed);
+  }, 120_000);
+
+  test('takes 1 MiB a packet: a chunk whose rows are larger is written in several statements, whole', async () => {
+    await emptyBooks(database);
+    await givenVariedDay(database, 400);
+    // Some 9,000 accounts of the longest names in one chunk: nets, messages and entries of several MB.
+    const rows = Array.from({ length: 9_000 }, (_, at) => [
+      ...[
+        `BIG${String(at)}`,
+        `${'商'.repeat(14)}${String(at).padStart(6, '0')}`,
+        day,
+        'PAYMENT',
+        BigInt(at + 1),
+        'USD',
+      ],
+      ...['CARD', '2026-11-29 10:00:00.000000'],
+    ]);
+    await database.transact({
+      name: 'many accounts',
+      landed: () => Promise.resolve(undefined),
+      work: async (trx) => {
+        await trx.insertMany(
+          'account',
+          ['account_no', 'state', 'registered_at', 'changed_at'],
+          rows.map(([, accountNo]) => [accountNo as string, 'ACTIVE', '2026-11-29', '2026-11-29']),
+        );
+        await trx.insertMany(
+          'settlement_order',
+          ['order_no', 'account_no', 'batch_day', 'type', 'amount_minor', 'currency', 'channel', 'occurred_at'],
+          rows,
+        );
+      },
+    });
+    const ended = await settle(['run', '--batch-day', day, '--chunk-size', '50000', '--lanes', '1'], { url });
+    expect(ended).toMatchObject({ code: 3 });
+    await soundAfter(database, null);
+  }, 120_000);
+
+  test('isolates snapshots, where it can: a record changed since the last read is tried again, as the others', async () => {
+    const [rows] = (await administrator.query(`show variables like 'innodb_snapshot_isolation'`)) as unknown as [
+      { Value: string }[],
+    ];
+    const setting = rows[0]?.Value ?? 'unknown to this server';
+    process.stdout.write(`innodb_snapshot_isolation: ${setting}\n`);
+    // Everything above ran under it; that the setting took effect is all that is left to show.
+    expect(['ON', 'unknown to this server']).toContain(setting);
+  });
+});
