@@ -6,7 +6,7 @@ import { createConnection } from 'mysql2/promise';
 import { Database } from '../../src/db/database.js';
 import { migrateUp } from '../../src/db/schema.js';
 import { parseDatabaseUrl } from '../../src/db/url.js';
-import { day, givenVariedDay, moneyDump, runDay } from '../support/day.js';
+import { day, givenOrders, givenVariedDay, moneyDump, runDay } from '../support/day.js';
 import { mountDisk, type Disk } from '../support/disk.js';
 import { strikeEverywhere } from '../support/faults.js';
 import { soundAfter } from '../support/oracle.js';
@@ -156,14 +156,7 @@ describe('a folder for reports', () => {
 
 describe('a server', () => {
   const onDisk = async (disk: Disk): Promise<void> => {
-    const before = process.env['TMPDIR'];
-    process.env['TMPDIR'] = disk.path;
-    const server = await startServer(['--innodb-log-file-size=8M', '--innodb-flush-log-at-trx-commit=1']).finally(
-      () => {
-        if (before === undefined) delete process.env['TMPDIR'];
-        else process.env['TMPDIR'] = before;
-      },
-    );
+    const server = await startServer(['--innodb-log-file-size=8M', '--innodb-flush-log-at-trx-commit=1'], disk.path);
     try {
       const administrator = await createConnection({ uri: `${server.url}mysql` });
       await administrator.query('create database settle');
@@ -173,12 +166,17 @@ describe('a server', () => {
       try {
         await migrateUp(database);
         // More rows than the first pages of each table hold, so that the tables must grow.
-        await givenVariedDay(database, 4_000);
+        const orders = Array.from({ length: 12_000 }, (_, at) => ({
+          orderNo: `O${String(at)}`,
+          accountNo: `A${String(at)}`,
+          minor: at + 1,
+        }));
+        await givenOrders(database, orders);
         disk.fill(0);
         const ended = await settle(['run', '--batch-day', day, '--chunk-size', '500', '--json'], { url });
         saysDiskFull(ended);
         disk.free();
-        expect((await settle(['run', '--batch-day', day, '--json'], { url })).code).toBe(3);
+        expect((await settle(['run', '--batch-day', day, '--json'], { url })).code).toBe(0);
         await soundAfter(database, null);
       } finally {
         await database.close();

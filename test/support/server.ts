@@ -68,9 +68,10 @@ export function findOrInstallServerBinary(): string {
 /** MySQL takes this when the data folder is made, and refuses to start on it with another value. */
 const setForGood = '--lower-case-table-names';
 
-export async function startServer(extraArguments: readonly string[] = []): Promise<Server> {
+/** `within`: where its data folder is made. */
+export async function startServer(extraArguments: readonly string[] = [], within = tmpdir()): Promise<Server> {
   const binary = findOrInstallServerBinary();
-  const folder = mkdtempSync(join(tmpdir(), 'settle-db-'));
+  const folder = mkdtempSync(join(within, 'settle-db-'));
   const data = join(folder, 'data');
   const temporary = join(folder, 'tmp');
   mkdirSync(temporary);
