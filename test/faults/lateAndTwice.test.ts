@@ -61,11 +61,12 @@ describe('an order with a low id that is committed late, on a real second connec
         const first = await runDay(database);
         jest.restoreAllMocks();
         const second = await runDay(database);
-        expect({ first: first.exitCode, second: second.exitCode, closed: second.closed }).toEqual({
-          first: 0,
-          second: 0,
-          closed: true,
-        });
+        // Seen after the sweep but before the proof, it keeps the day open, and the run says that something is left.
+        expect([
+          [0, true],
+          [3, false],
+        ]).toContainEqual([first.exitCode, first.closed]);
+        expect([second.exitCode, second.closed]).toEqual([0, true]);
         const ids = await database.read((session) =>
           session.tuples(
             `select order_no, state from settlement_order where order_no in ('FIRST', 'LATE', 'O0') order by id`,

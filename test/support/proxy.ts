@@ -20,7 +20,7 @@ export interface Proxy {
   /** Does this to the nth packet that clients send from now on, logins too, whichever connection it is on; once. */
   at(nth: number, fault: Fault): void;
   /** Calls back when a matching statement passes, before the server sees it; the statement then goes on. */
-  onStatement(statement: RegExp, listener: () => void): void;
+  onStatement(statement: RegExp, listener: (text: string) => void): void;
   /** From now on nothing gets through either way and nothing is closed, new connections included, until `heal`. */
   blackHole(): void;
   /** Cuts every connection and lets no new one in, until `heal`. */
@@ -53,7 +53,7 @@ export async function startProxy(url: string): Promise<Proxy> {
   if (target.dialect !== 'mysql') throw new Error('Only a server has a network in front of it.');
   const planned: { statement: RegExp; fault: Fault }[] = [];
   const plannedAt: { nth: number; fault: Fault }[] = [];
-  const listeners: { statement: RegExp; listener: () => void }[] = [];
+  const listeners: { statement: RegExp; listener: (text: string) => void }[] = [];
   const sockets = new Set<Socket>();
   const sent: string[] = [];
   const struckAt: string[] = [];
@@ -86,7 +86,7 @@ export async function startProxy(url: string): Promise<Proxy> {
     client.on('data', (packet: Buffer) => {
       if (swallowing) return;
       const text = statementIn(packet);
-      for (const { statement, listener } of listeners) if (statement.test(text)) listener();
+      for (const { statement, listener } of listeners) if (statement.test(text)) listener(text);
       if (swallowing) return; // a listener may have made the hole
       const isQuit = packet.length === 5 && packet[4] === quitCommand;
       if (!isQuit) sent.push(text === '' ? '(login)' : text.slice(0, 60).replaceAll(/\s+/g, ' '));
