@@ -1,4 +1,4 @@
-import { DateTime } from 'luxon';
+import { DateTime, IANAZone } from 'luxon';
 import { addDays, type BatchDay } from '../kernel/batchDay.js';
 
 export interface Calendar {
@@ -8,10 +8,28 @@ export interface Calendar {
   cutOff: string;
 }
 
-/** The instant that ends a batch day. Where the clocks skip that local time, the first instant after the gap. */
+const dayMs = 86_400_000;
+
+/**
+ * The instant that ends a batch day. Where the clocks show that local time twice, the first; where they skip it, the
+ * first instant after the gap. Luxon's own choice depends on the season in which it is asked.
+ */
 export function cutOffOf(day: BatchDay, { timeZone, cutOff }: Calendar): Date {
   const date = cutOff === '00:00' ? addDays(day, 1) : day;
-  return DateTime.fromISO(`${date}T${cutOff}`, { zone: timeZone }).toJSDate();
+  const zone = IANAZone.create(timeZone);
+  const offsetMs = (instant: number): number => zone.offset(instant) * 60_000;
+  const local = Date.parse(`${date}T${cutOff}:00Z`);
+  const [before, after] = [offsetMs(local - dayMs), offsetMs(local + dayMs)];
+  for (const offset of [before, after]) {
+    if (offsetMs(local - offset) === offset) return new Date(local - offset);
+  }
+  let [low, high] = [local - after, local - before];
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (offsetMs(middle) === after) high = middle;
+    else low = middle;
+  }
+  return new Date(high);
 }
 
 /** The last batch day whose cut-off has passed. */
