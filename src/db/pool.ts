@@ -69,7 +69,8 @@ export function knexConfig(target: DatabaseTarget, facts: ServerFacts, options: 
       connectAttributes: { program_name: `settle@${hostname()}` },
     },
     log: silent,
-    acquireConnectionTimeout: options.statementMsMax,
+    // A connection may be waited for while another statement ends, or while it is being made.
+    acquireConnectionTimeout: Math.max(options.statementMsMax, options.connectMsMax),
     pool: {
       min: 0,
       max: options.connections ?? 2,
