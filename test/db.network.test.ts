@@ -186,6 +186,21 @@ describe('reads', () => {
   });
 });
 
+test('a connection whose login or settings get no answer is made again, whichever answer it is', async () => {
+  for (let nth = 1; nth <= 5; nth += 1) {
+    const struck = proxy.struck();
+    proxy.at(nth, 'holdAnswer');
+    const other = await Database.open(parseDatabaseUrl(proxy.url), { connections: 2, statementMsMax: 1_000 });
+    try {
+      const [row] = await other.read((session) => session.rows('select 41 + 1 as answer'));
+      expect(toCount(row?.['answer'])).toBe(42);
+    } finally {
+      await other.close();
+    }
+    expect(proxy.struck()).toBe(struck + 1);
+  }
+});
+
 test('after a loss no connection is lent that may have half a transaction in it', async () => {
   for (let round = 0; round < 6; round += 1) {
     proxy.next(/^insert into applied/, round % 2 === 0 ? 'holdAnswer' : 'dropAnswer');

@@ -48,6 +48,8 @@ export function knexConfig(target: DatabaseTarget, facts: ServerFacts, options: 
   }
   return {
     client: 'mysql2',
+    // Else knex asks the server itself, without a limit, and lets every connection wait for that one answer.
+    version: 'latest',
     connection: {
       ...(target.socketPath === null ? { host: target.host, port: target.port } : { socketPath: target.socketPath }),
       user: target.user,
