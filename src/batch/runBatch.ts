@@ -34,10 +34,12 @@ export async function runBatch(deps: BatchDeps, day: BatchDay, request: RunReque
     });
     await stages.enter('RECONCILING');
     const proven = await proveDay(deps, run, tally, leftover);
-    await stages.end();
+    stages.end();
     return await concludeRun(deps, run, tally, stages, { ...proven, unsent });
   } catch (error) {
-    await stages.end();
-    return recordFailure(deps, run, tally, stages, error);
+    stages.end();
+    return await recordFailure(deps, run, tally, stages, error);
+  } finally {
+    await stages.stop();
   }
 }

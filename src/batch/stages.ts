@@ -39,12 +39,16 @@ export class Stages {
     );
   }
 
-  /** Stops the heartbeat, so that nothing is written after the run has ended. */
-  async end(): Promise<void> {
+  /** Ends the last stage; what follows is only recorded. */
+  end(): void {
     if (this.ended) return;
     this.ended = true;
     this.clock();
     this.deps.progress.end();
+  }
+
+  /** Stops the heartbeat, so that nothing is written after the run has ended. Until then it notices a silent database. */
+  async stop(): Promise<void> {
     await this.heartbeat.stop();
   }
 
