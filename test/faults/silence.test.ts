@@ -59,17 +59,18 @@ async function nextStartFinishes(): Promise<void> {
 const lease = { SETTLE_BATCH_LEASE_DURATION: '5s' };
 const places: { place: string; statement: RegExp; env: Record<string, string> }[] = [
   { place: 'a claim', statement: /^update settlement_order set state = 'PROCESSING'/, env: lease },
-  { place: 'a COMMIT', statement: /^commit$/, env: lease },
+  { place: 'a message', statement: /^insert into outbox/, env: lease },
   { place: 'the heartbeat', statement: /^update lease set heartbeat_ms/, env: lease },
   { place: 'a posting', statement: /^insert into journal_entry/, env: lease },
   { place: 'the step to the proof', statement: /^update batch set[^]*RECONCILING/, env: lease },
-  { place: 'the end of the run', statement: /^update run set state/, env: lease },
+  { place: 'the end of the run', statement: /^update run set state = '(OK|PARTIAL)'/, env: lease },
   // No heartbeat yet: here the limits of statements and retries must do.
   {
     place: 'the taking of the lease',
     statement: /^update lease set fencing_no/,
     env: { SETTLE_DATABASE_STATEMENT_TIMEOUT: '2s' },
   },
+  { place: 'its COMMIT', statement: /^commit$/, env: { SETTLE_DATABASE_STATEMENT_TIMEOUT: '2s' } },
 ];
 
 test.each(strikeEverywhere ? places : places.slice(0, 1))(
