@@ -51,7 +51,8 @@ export async function runUnit<T>(unit: Unit<T>, connections: Connections, signal
     try {
       await session.change('commit');
     } catch (error) {
-      if (failureKind(error) === 'lost') commitLost = true;
+      // A cluster may let a COMMIT through on other nodes and call it a deadlock here: no answer but "done" is believed.
+      if (isTemporary(error)) commitLost = true;
       throw error;
     }
     return result;
