@@ -46,7 +46,7 @@ export class Database {
         next: 'Make it with: settle migrate up   (or name another file in SETTLE_DATABASE_URL)',
       });
     }
-    const facts: ServerFacts = { engine: 'sqlite', version: '', packetBytesMax: 0 };
+    const facts: ServerFacts = { engine: 'sqlite', version: '', packetBytesMax: 0, clustered: false };
     const knex = knexModule(knexConfig(target, facts, { ...options, statementMsMax, connectMsMax, readOnly }));
     const database = new Database(knex, target, facts, readOnly, statementMsMax, connectMsMax);
     try {
@@ -152,7 +152,7 @@ export class Database {
     connection.settleSession ??=
       this.target.dialect === 'sqlite'
         ? new SqliteSession(connection as BetterSqlite3.Database)
-        : new MysqlSession(connection as Connection, this.facts.packetBytesMax, this.statementMsMax);
+        : new MysqlSession(connection as Connection, this.facts, this.statementMsMax);
     return connection.settleSession;
   }
 }

@@ -11,6 +11,8 @@ export interface ServerFacts {
   engine: Engine;
   version: string;
   packetBytesMax: number;
+  /** A node of a Galera cluster. */
+  clustered: boolean;
 }
 
 const lockSecondsMax = 10;
@@ -31,6 +33,8 @@ export async function prepareMysql(
   facts.packetBytesMax = Number(row?.['packet']);
   facts.engine = /mariadb/i.test(facts.version) ? 'mariadb' : 'mysql';
   assertSupported(facts);
+  const [galera] = await query(`show session variables like 'wsrep_on'`);
+  facts.clustered = galera?.['Value'] === 'ON';
 
   const statementSeconds = Math.ceil(statementMsMax / 1_000);
   const settings = [
@@ -49,6 +53,8 @@ export async function prepareMysql(
           'in_predicate_conversion_threshold = 0',
         ]
       : [`max_execution_time = ${String(statementMsMax)}`, 'range_optimizer_max_mem_size = 67108864']),
+    // A transaction or a read begins when this node has applied what any node had committed before.
+    ...(facts.clustered ? ['wsrep_sync_wait = 1'] : []),
   ];
   await query(`set session ${settings.join(', ')}`);
   // A decision is made on what is committed now, and a gap nobody works on is not locked.
