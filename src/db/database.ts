@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { hostname } from 'node:os';
 import knexModule, { type Knex } from 'knex';
 import pRetry from 'p-retry';
 import type { Connection } from 'mysql2';
@@ -7,6 +6,7 @@ import type BetterSqlite3 from 'better-sqlite3';
 import type { Engine } from '../../migrations/vocabulary.js';
 import { SettleError } from '../kernel/errors.js';
 import { invariant } from '../kernel/invariant.js';
+import { connectionOptions } from './connect.js';
 import { explainFailure, failureKind } from './failure.js';
 import { MysqlSession, SqliteSession, type LentSession, type Session } from './session.js';
 import { beginSql, beginSnapshotSql, prepareMysql, prepareSqlite, type ServerFacts } from './settings.js';
@@ -212,26 +212,7 @@ function knexConfig(
   }
   return {
     client: 'mysql2',
-    connection: {
-      ...(target.socketPath === null ? { host: target.host, port: target.port } : { socketPath: target.socketPath }),
-      user: target.user,
-      password: target.password,
-      database: target.database,
-      ...(target.ssl === 'off'
-        ? {}
-        : { ssl: { rejectUnauthorized: target.ssl === 'verify', verifyIdentity: target.ssl === 'verify' } }),
-      charset: 'utf8mb4',
-      // Digits and days: a BIGINT is text (never a double), a DATE is text (never a moment in somebody's zone).
-      supportBigNumbers: true,
-      bigNumberStrings: true,
-      dateStrings: true,
-      // UPDATE reports the rows its WHERE matched, on every connection, whatever the server's default.
-      flags: ['+FOUND_ROWS'],
-      multipleStatements: false,
-      connectTimeout: Math.min(5_000, options.connectMsMax),
-      enableKeepAlive: true,
-      connectAttributes: { program_name: `settle@${hostname()}` },
-    },
+    connection: connectionOptions(target, options.connectMsMax),
     log: silent,
     acquireConnectionTimeout: options.statementMsMax,
     pool: {

@@ -62,6 +62,15 @@ export async function prepareMysql(
 }
 
 function assertSupported(facts: ServerFacts): void {
+  if (/tidb/i.test(facts.version)) {
+    throw new SettleError(
+      'DATABASE_UNSUPPORTED',
+      `The server is TiDB (${facts.version}). It carries out neither read-only transactions nor locking reads for sharing, which Settle uses.`,
+      {
+        next: 'Name a MariaDB or MySQL server in SETTLE_DATABASE_URL; settle doctor and docs/engines.md tell what TiDB would need.',
+      },
+    );
+  }
   const [major = 0, minor = 0, patch = 0] = facts.version.split('.').map((part) => parseInt(part, 10));
   // MySQL enforces CHECK from 8.0.16 on, and has a binary collation that counts trailing blanks from 8.0.17 on.
   const oldest = facts.engine === 'mariadb' ? ([10, 6, 0] as const) : ([8, 0, 17] as const);
