@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Database } from '../../src/db/database.js';
 import { migrateUp } from '../../src/db/schema.js';
 import { parseDatabaseUrl } from '../../src/db/url.js';
-import { givenVariedDay, moneyDump, runDay } from '../support/day.js';
+import { givenVariedDay, moneyDump, runDay, smallSettings } from '../support/day.js';
 import { createTestDatabase } from '../support/databases.js';
 import type { Cluster, Node } from './cluster.js';
 
@@ -14,16 +14,7 @@ export interface Place {
   moneyOn(...nodes: readonly Node[]): Promise<string[][]>;
 }
 
-export const settings = {
-  lanes: 3,
-  elephantLanes: 2,
-  pageSize: 300,
-  pagesAhead: 1,
-  chunkSize: 40,
-  leaseMs: 30_000,
-  lookBackDays: 31,
-  messageAttempts: 2,
-};
+export const settings = { ...smallSettings, pageSize: 300, chunkSize: 40 };
 export const slowly = ['--batch-day', '2026-11-29', '--page-size', '300', '--chunk-size', '25', '--lanes', '3'];
 export const orders = 2_000;
 
