@@ -106,6 +106,7 @@ describe('when the answer to COMMIT is lost', () => {
 
   test('a cluster that calls COMMIT a deadlock after it has let it through is not believed either', async () => {
     const unit = markedUnit(7n);
+    const landed = jest.spyOn(unit, 'landed');
     const { change } = MysqlSession.prototype;
     const answering = jest.spyOn(MysqlSession.prototype, 'change').mockImplementation(async function (
       this: MysqlSession,
@@ -122,6 +123,7 @@ describe('when the answer to COMMIT is lost', () => {
       answering.mockRestore();
     }
     expect(unit).toMatchObject({ worked: 1, asked: 1 });
+    expect(landed).toHaveBeenCalledWith(expect.anything(), true);
     expect(await applied()).toBe(1n);
   });
 });
