@@ -377,6 +377,15 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
 
   on(
     examples(
+      program.command('doctor').description('look at everything that a run relies on; changes nothing'),
+      'settle doctor',
+      'settle doctor --json',
+    ),
+    async () => (await import('./commands/doctor.js')).doctor,
+    same,
+  );
+  on(
+    examples(
       program
         .command('demo')
         .description('make a realistic day and settle it, on the embedded database')

@@ -101,8 +101,9 @@ describe('imports', () => {
     db: ['kernel', 'migrations'],
     'config.ts': ['kernel', 'db'],
     reconciliation: ['kernel', 'db'],
+    doctor: ['kernel', 'db'],
     batch: ['kernel', 'db', 'config.ts', 'reconciliation', ...stages],
-    commands: ['kernel', 'db', 'config.ts', 'migrations', 'reconciliation', 'batch', ...stages],
+    commands: ['kernel', 'db', 'config.ts', 'migrations', 'reconciliation', 'doctor', 'batch', ...stages],
     'commandLine.ts': ['kernel', 'commands'],
     'cli.ts': ['kernel', 'commands', 'config.ts', 'commandLine.ts'],
   };

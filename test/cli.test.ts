@@ -60,6 +60,7 @@ describe('help', () => {
     ['lock', 'show'],
     ['lock', 'release'],
     ['demo'],
+    ['doctor'],
   ];
 
   test.each(commands.map((words) => [['settle', ...words, '--help'].join(' '), words]))(

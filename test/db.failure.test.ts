@@ -30,6 +30,8 @@ describe("a driver's error", () => {
     [{ errno: 1114, code: 'ER_RECORD_FILE_FULL' }, 'full'],
     [{ errno: 1045, code: 'ER_ACCESS_DENIED_ERROR' }, 'denied'],
     [{ errno: 3101, code: 'ER_TRANSACTION_ROLLBACK_DURING_COMMIT' }, 'retry'],
+    [{ errno: 1047, code: 'ER_UNKNOWN_COM_ERROR', sqlState: '08S01' }, 'lost'],
+    [{ errno: 1180, code: 'ER_ERROR_DURING_COMMIT' }, 'lost'],
     [{ errno: 1130, code: 'ER_HOST_NOT_PRIVILEGED' }, 'denied'],
     [{ errno: 1862, code: 'ER_MUST_CHANGE_PASSWORD_LOGIN' }, 'denied'],
     [{ errno: 3118, code: 'ER_ACCOUNT_HAS_BEEN_LOCKED' }, 'denied'],

@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Database } from '../src/db/database.js';
 import { failureKind } from '../src/db/failure.js';
+import { MysqlSession } from '../src/db/session.js';
 import { repeatable, type Unit } from '../src/db/transaction.js';
 import { parseDatabaseUrl } from '../src/db/url.js';
 import { toBigInt, toCount } from '../src/db/values.js';
@@ -100,6 +101,29 @@ describe('when the answer to COMMIT is lost', () => {
     proxy.next(/^select attempt/, 'drop');
     await expect(database.transact(unit)).resolves.toBe('attempt 1');
     expect(unit).toMatchObject({ worked: 1, asked: 2 });
+    expect(await applied()).toBe(1n);
+  });
+
+  test('a cluster that calls COMMIT a deadlock after it has let it through is not believed either', async () => {
+    const unit = markedUnit(7n);
+    const landed = jest.spyOn(unit, 'landed');
+    const { change } = MysqlSession.prototype;
+    const answering = jest.spyOn(MysqlSession.prototype, 'change').mockImplementation(async function (
+      this: MysqlSession,
+      sql,
+      bindings,
+    ) {
+      const changed = await change.call(this, sql, bindings);
+      if (sql !== 'commit' || unit.worked !== 1) return changed;
+      throw Object.assign(new Error('Deadlock found when trying to get lock'), { errno: 1213, sqlState: '40001' });
+    });
+    try {
+      await expect(database.transact(unit)).resolves.toBe('attempt 1');
+    } finally {
+      answering.mockRestore();
+    }
+    expect(unit).toMatchObject({ worked: 1, asked: 1 });
+    expect(landed).toHaveBeenCalledWith(expect.anything(), true);
     expect(await applied()).toBe(1n);
   });
 });

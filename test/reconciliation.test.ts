@@ -239,6 +239,7 @@ function claimsOnly(state: string): string[] {
 function pausing(session: Session, before: () => Promise<void>): Session {
   return {
     dialect: session.dialect,
+    clustered: session.clustered,
     rows: async (sql, bindings) => {
       await before();
       return session.rows(sql, bindings);

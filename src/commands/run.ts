@@ -41,7 +41,7 @@ const elephantLanes = 2;
  * What pays on each database. On a server short transactions keep locks short, and lanes overlap its work with ours; a
  * SQLite file has one writer, and each commit writes every page of the day that the chunk touched.
  */
-const usualTuning = {
+export const usualTuning = {
   mysql: { lanes: 4, chunkSize: 5_000, pagesAhead: 1 },
   sqlite: { lanes: 1, chunkSize: 20_000, pagesAhead: 0 },
 } as const;
@@ -197,15 +197,18 @@ async function onDatabase(
     // Before any order moves: a folder that cannot be made is a wrong flag, and touches nothing.
     if (dir !== undefined && options.dryRun !== true)
       (await import('../reports/writeReports.js')).makeReportFolder(dir);
-    // Each lane may hold one connection; the reader, the heartbeat and a check of the day hold one each.
-    const connections = lanes + elephantLanes + 3;
     return await withDatabase(context, (database) => work(database, base), {
-      connections,
+      connections: connectionsOf(lanes),
       readOnly: options.dryRun ?? false,
     });
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Each lane may hold one connection; the reader, the heartbeat and a check of the day hold one each. */
+export function connectionsOf(lanes: number): number {
+  return lanes + elephantLanes + 3;
 }
 
 async function finish(

@@ -51,7 +51,7 @@ export class Database {
         next: 'Make it with: settle migrate up   (or name another file in SETTLE_DATABASE_URL)',
       });
     }
-    const facts: ServerFacts = { engine: 'sqlite', version: '', packetBytesMax: 0 };
+    const facts: ServerFacts = { engine: 'sqlite', version: '', packetBytesMax: 0, clustered: false };
     const abandonment = new AbortController();
     setMaxListeners(0, abandonment.signal);
     const live = new Set<Connection>();
@@ -184,12 +184,7 @@ export class Database {
     connection.settleSession ??=
       this.target.dialect === 'sqlite'
         ? new SqliteSession(connection as BetterSqlite3.Database)
-        : new MysqlSession(
-            connection as Connection,
-            this.facts.packetBytesMax,
-            this.statementMsMax,
-            this.abandonment.signal,
-          );
+        : new MysqlSession(connection as Connection, this.facts, this.statementMsMax, this.abandonment.signal);
     return connection.settleSession;
   }
 }

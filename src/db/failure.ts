@@ -27,7 +27,23 @@ const retryErrnos = new Set([
   1969,
   3024, // statement time limit: MariaDB, MySQL
 ]);
-const lostErrnos = new Set([1053, 1077, 1079, 1080, 1152, 1153, 1158, 1159, 1160, 1161, 1184, 1927, 4031]);
+const lostErrnos = new Set([
+  1047, // a Galera node that lost its majority, or is not synced yet, answers everything so
+  1053,
+  1077,
+  1079,
+  1080,
+  1152,
+  1153,
+  1158,
+  1159,
+  1160,
+  1161,
+  1180, // an error in the middle of COMMIT: a Galera node that loses its majority there
+  1184,
+  1927,
+  4031,
+]);
 const lostCodes = new Set([
   'ECONNRESET',
   'ECONNREFUSED',

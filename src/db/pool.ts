@@ -1,7 +1,7 @@
-import { hostname } from 'node:os';
 import type { Knex } from 'knex';
 import type { Connection } from 'mysql2';
 import type BetterSqlite3 from 'better-sqlite3';
+import { connectionOptions } from './connect.js';
 import { socketOf } from './query.js';
 import { prepareMysql, prepareSqlite, type ServerFacts } from './settings.js';
 import type { DatabaseTarget } from './url.js';
@@ -50,26 +50,7 @@ export function knexConfig(target: DatabaseTarget, facts: ServerFacts, options: 
     client: 'mysql2',
     // Else knex asks the server itself, without a limit, and lets every connection wait for that one answer.
     version: 'latest',
-    connection: {
-      ...(target.socketPath === null ? { host: target.host, port: target.port } : { socketPath: target.socketPath }),
-      user: target.user,
-      password: target.password,
-      database: target.database,
-      ...(target.ssl === 'off'
-        ? {}
-        : { ssl: { rejectUnauthorized: target.ssl === 'verify', verifyIdentity: target.ssl === 'verify' } }),
-      charset: 'utf8mb4',
-      // Digits and days: a BIGINT is text (never a double), a DATE is text (never a moment in somebody's zone).
-      supportBigNumbers: true,
-      bigNumberStrings: true,
-      dateStrings: true,
-      // UPDATE reports the rows its WHERE matched, on every connection, whatever the server's default.
-      flags: ['+FOUND_ROWS'],
-      multipleStatements: false,
-      connectTimeout: Math.min(5_000, options.connectMsMax),
-      enableKeepAlive: true,
-      connectAttributes: { program_name: `settle@${hostname()}` },
-    },
+    connection: connectionOptions(target, options.connectMsMax),
     log: silent,
     // A connection may be waited for while another statement ends, or while it is being made.
     acquireConnectionTimeout: Math.max(options.statementMsMax, options.connectMsMax),

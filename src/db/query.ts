@@ -12,7 +12,7 @@ export function queryWithin(
   options: QueryOptions,
   bindings: readonly unknown[],
   msMax: number,
-  signals: readonly AbortSignal[],
+  signals: readonly AbortSignal[] = [],
 ): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const giveUp = (error: Error): void => {

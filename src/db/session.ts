@@ -3,6 +3,7 @@ import type BetterSqlite3 from 'better-sqlite3';
 import { throwIfCancelled } from '../kernel/cancellation.js';
 import { statementTooLarge } from './failure.js';
 import { queryWithin } from './query.js';
+import type { ServerFacts } from './settings.js';
 
 export type Dialect = 'sqlite' | 'mysql';
 
@@ -14,6 +15,8 @@ export type Row = Record<string, unknown>;
 /** One connection, for as long as its owner holds it. SQL uses `?`; each dialect difference is spelt by `db/dialect`. */
 export interface Session {
   readonly dialect: Dialect;
+  /** On a node of a Galera cluster, which compares with other nodes' commits only the rows that a unit has written. */
+  readonly clustered: boolean;
   /** Rows as objects. */
   rows(sql: string, bindings?: readonly Binding[]): Promise<Row[]>;
   /** Rows as arrays, in the order of the select list: for pages of many rows. */
@@ -54,15 +57,21 @@ const insertRowsMax = 1_000;
 
 export class MysqlSession implements LentSession {
   readonly dialect = 'mysql';
+  readonly clustered: boolean;
+  /** The server's max_allowed_packet. It answers a larger statement by closing the connection. */
+  private readonly packetBytesMax: number;
   private signal: AbortSignal | null = null;
+
   constructor(
     private readonly connection: Connection,
-    /** The server's max_allowed_packet. It answers a larger statement by closing the connection. */
-    private readonly packetBytesMax: number,
+    facts: Pick<ServerFacts, 'clustered' | 'packetBytesMax'>,
     private readonly statementMsMax: number,
     /** Ends every wait at once; see `Database.abandon`. */
     private readonly abandonment: AbortSignal,
-  ) {}
+  ) {
+    this.clustered = facts.clustered;
+    this.packetBytesMax = facts.packetBytesMax;
+  }
 
   async rows(sql: string, bindings: readonly Binding[] = []): Promise<Row[]> {
     return (await this.query(sql, bindings, false)) as Row[];
@@ -139,6 +148,7 @@ export class MysqlSession implements LentSession {
 
 export class SqliteSession implements LentSession {
   readonly dialect = 'sqlite';
+  readonly clustered = false;
   private readonly statements = new Map<string, BetterSqlite3.Statement>();
   private signal: AbortSignal | null = null;
 

@@ -11,6 +11,8 @@ export interface ServerFacts {
   engine: Engine;
   version: string;
   packetBytesMax: number;
+  /** A node of a Galera cluster. */
+  clustered: boolean;
 }
 
 const lockSecondsMax = 10;
@@ -34,6 +36,8 @@ export async function prepareMysql(
   facts.packetBytesMax = Number(row?.['packet']);
   facts.engine = /mariadb/i.test(facts.version) ? 'mariadb' : 'mysql';
   assertSupported(facts);
+  const [galera] = await query(`show session variables like 'wsrep_on'`);
+  facts.clustered = galera?.['Value'] === 'ON';
 
   const statementSeconds = Math.ceil(statementMsMax / 1_000);
   const settings = [
@@ -52,6 +56,8 @@ export async function prepareMysql(
           'in_predicate_conversion_threshold = 0',
         ]
       : [`max_execution_time = ${String(statementMsMax)}`, 'range_optimizer_max_mem_size = 67108864']),
+    // A transaction or a read begins when this node has applied what any node had committed before.
+    ...(facts.clustered ? ['wsrep_sync_wait = 1'] : []),
   ];
   await query(`set session ${settings.join(', ')}`);
   // A decision is made on what is committed now, and a gap nobody works on is not locked.
@@ -59,6 +65,15 @@ export async function prepareMysql(
 }
 
 function assertSupported(facts: ServerFacts): void {
+  if (/tidb/i.test(facts.version)) {
+    throw new SettleError(
+      'DATABASE_UNSUPPORTED',
+      `The server is TiDB (${facts.version}). It carries out neither read-only transactions nor locking reads for sharing, which Settle uses.`,
+      {
+        next: 'Name a MariaDB or MySQL server in SETTLE_DATABASE_URL; settle doctor and docs/engines.md tell what TiDB would need.',
+      },
+    );
+  }
   const [major = 0, minor = 0, patch = 0] = facts.version.split('.').map((part) => parseInt(part, 10));
   // MySQL enforces CHECK from 8.0.16 on, and has a binary collation that counts trailing blanks from 8.0.17 on.
   const oldest = facts.engine === 'mariadb' ? ([10, 6, 0] as const) : ([8, 0, 17] as const);

@@ -13,9 +13,10 @@ export interface Unit<T> {
   work(trx: Transaction): Promise<T>;
   /**
    * Asked when the answer to COMMIT was lost, which the server reports alike for "done" and "not done": looks for the
-   * mark that the transaction wrote and gives the unit's result if it is there, undefined if it is not.
+   * mark that the transaction wrote and gives the unit's result if it is there, undefined if it is not. `denied` tells that
+   * the server did answer, and called COMMIT failed, which of a cluster is nearly always true.
    */
-  landed(session: Session): Promise<T | undefined>;
+  landed(session: Session, denied: boolean): Promise<T | undefined>;
 }
 
 /** Unit whose repetition changes nothing more, so that after a lost COMMIT it is simply run again. */
@@ -44,7 +45,8 @@ const retryMsMax = 120_000;
  */
 export async function runUnit<T>(unit: Unit<T>, connections: Connections, signal: AbortSignal | null): Promise<T> {
   let commitLost = false;
-  const landed = (): Promise<T | undefined> => connections.withSession((session) => unit.landed(session));
+  let denied = true;
+  const landed = (): Promise<T | undefined> => connections.withSession((session) => unit.landed(session, denied));
   const attempt = async (session: LentSession): Promise<T> => {
     session.obey(signal);
     await connections.begin(session);
@@ -56,7 +58,9 @@ export async function runUnit<T>(unit: Unit<T>, connections: Connections, signal
     try {
       await session.change('commit');
     } catch (error) {
-      if (failureKind(error) === 'lost') commitLost = true;
+      // A cluster may let a COMMIT through on other nodes and call it a deadlock here: no answer but "done" is believed.
+      if (isTemporary(error)) commitLost = true;
+      denied &&= failureKind(error) !== 'lost';
       throw error;
     }
     return result;

@@ -38,10 +38,11 @@ async function storeOrders(
       await insertOrders(trx, plan.fresh);
       return plan.outcome;
     },
-    // All of the new orders are there as we have them: whoever wrote them, nothing is left to do.
-    landed: async (session: Session) => {
+    // All of the new orders are there as we have them: whoever wrote them, nothing is left to do. When the server says
+    // that it was not us, planning again counts them as the repeats that they are.
+    landed: async (session: Session, denied: boolean) => {
       const planned = plan;
-      if (planned === undefined || planned.fresh.length === 0) return undefined;
+      if (denied || planned === undefined || planned.fresh.length === 0) return undefined;
       const stored = await ordersByNo(
         session,
         planned.fresh.map((order) => order.orderNo),
