@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { hostname } from 'node:os';
 import knexModule, { type Knex } from 'knex';
 import pRetry from 'p-retry';
@@ -46,6 +46,7 @@ export class Database {
         next: 'Make it with: settle migrate up   (or name another file in SETTLE_DATABASE_URL)',
       });
     }
+    if (target.dialect === 'sqlite') makeForOwner(target.path);
     const facts: ServerFacts = { engine: 'sqlite', version: '', packetBytesMax: 0 };
     const knex = knexModule(knexConfig(target, facts, { ...options, statementMsMax, connectMsMax, readOnly }));
     const database = new Database(knex, target, facts, readOnly, statementMsMax, connectMsMax);
@@ -151,6 +152,15 @@ export class Database {
         ? new SqliteSession(connection as BetterSqlite3.Database)
         : new MysqlSession(connection as Connection, this.facts.packetBytesMax, this.statementMsMax);
     return connection.settleSession;
+  }
+}
+
+/** SQLite would let the umask decide who reads the file, and the ones beside it take their mode from it. */
+function makeForOwner(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch {
+    // It is there already, or cannot be made: then SQLite says why.
   }
 }
 
