@@ -32,7 +32,7 @@ export async function examine(options: Examination): Promise<Finding[]> {
     const database = await openOrRefusal(options);
     if (database instanceof SettleError) {
       const name = database.code === 'DATABASE_UNSUPPORTED' ? 'engine' : 'connection';
-      findings.push(fail(name, database.message, database.next ?? 'settle doctor'));
+      findings.push(fail(name, database.message, database.next));
     } else {
       try {
         const reached = server === null ? 'is open' : `answers in ${String(ms)} ms`;
@@ -46,7 +46,7 @@ export async function examine(options: Examination): Promise<Finding[]> {
     if (server !== null) findings.push(...serverFindings(server, options.poolSize));
   } catch (error) {
     if (!(error instanceof SettleError) || errorCatalogue[error.code] === 'TEMPFAIL') throw error;
-    findings.push(fail('connection', error.message, error.next ?? 'settle doctor'));
+    findings.push(fail('connection', error.message, error.next));
   }
   return findings;
 }
