@@ -212,6 +212,6 @@ describe('a unit of work', () => {
     const unit = repeatable('any', () => Promise.resolve(7));
     expect(unit.name).toBe('any');
     await expect(unit.work(null as never)).resolves.toBe(7);
-    await expect(unit.landed(null as never)).resolves.toBeUndefined();
+    await expect(unit.landed(null as never, false)).resolves.toBeUndefined();
   });
 });

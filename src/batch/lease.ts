@@ -178,7 +178,7 @@ function lockedBy(held: HeldLease): SettleError {
 export async function assertLeaseHeld(trx: Session, lease: Lease): Promise<void> {
   if (trx.clustered) {
     const held = await trx.change('update lease set expires_ms = expires_ms + 1 where job = ? and fencing_no = ?', [
-      job,
+      lease.job,
       lease.fencingNo,
     ]);
     if (held !== 1) throw leaseLost();
