@@ -1,14 +1,19 @@
-import { readFileSync } from 'node:fs';
-import { parse as parseYaml, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { SettleError } from './kernel/errors.js';
+import { nearest } from './kernel/nearest.js';
+import { shown } from './kernel/printable.js';
+import { readSmallFile } from './kernel/smallFile.js';
+import { isTree, yamlTree, type Tree } from './kernel/yamlTree.js';
 import { defaultDatabaseUrl } from './db/url.js';
+
+// What each setting must be is told in words of ours: the description of its schema.
 
 const duration = z
   .string()
-  .regex(/^[1-9][0-9]*(ms|s|m|h)$/, 'a duration such as 500ms, 30s, 15m or 2h')
+  .regex(/^[1-9][0-9]*(ms|s|m|h)$/)
   .transform(durationMs)
-  .refine(isShort, 'at most 24 days (576h)');
+  .refine(isShort)
+  .meta({ description: 'a duration such as 500ms, 30s, 15m or 2h, at most 24 days (576h)' });
 
 /** What a timer of Node holds; a longer one would fire at once. */
 export function isShort(ms: number): boolean {
@@ -22,7 +27,10 @@ export function durationMs(text: string): number {
   return Number(amount) * factor;
 }
 
-const timeZone = z.string().refine(isTimeZone, 'a time zone of the IANA list, such as Asia/Shanghai');
+const timeZone = z
+  .string()
+  .refine(isTimeZone)
+  .meta({ description: 'a time zone of the IANA list, such as Asia/Shanghai' });
 
 function isTimeZone(name: string): boolean {
   try {
@@ -37,7 +45,7 @@ function isTimeZone(name: string): boolean {
 export const configSchema = z.strictObject({
   database: z
     .strictObject({
-      url: z.string().default(defaultDatabaseUrl),
+      url: z.string().meta({ description: 'the text of a database URL' }).default(defaultDatabaseUrl),
       statementTimeout: duration.prefault('5m'),
       connectTimeout: duration.prefault('10s'),
     })
@@ -47,7 +55,8 @@ export const configSchema = z.strictObject({
       timeZone: timeZone.default('UTC'),
       cutOff: z
         .string()
-        .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/, 'a local time such as 22:30')
+        .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/)
+        .meta({ description: 'a local time such as "22:30"' })
         .default('00:00'),
     })
     .prefault({}),
@@ -74,12 +83,10 @@ export const configSchema = z.strictObject({
       message: 'less than shard.count: shards are counted from 0 here',
     })
     .prefault({}),
-  report: z.strictObject({ dir: z.string().optional() }).prefault({}),
+  report: z.strictObject({ dir: z.string().meta({ description: 'the path of a folder' }).optional() }).prefault({}),
 });
 
 export type Config = z.output<typeof configSchema>;
-
-type Tree = { [key: string]: unknown };
 
 /**
  * Settings by precedence: flag > environment > file > default. Throws CONFIG_UNREADABLE or CONFIG_INVALID with the
@@ -96,36 +103,63 @@ export function loadConfig(options: {
   const merged = merge(merge(tree, fromEnvironment), options.flags ?? {});
   const result = configSchema.safeParse(merged);
   if (result.success) return result.data;
-  const lines = result.error.issues.map((issue) => describe(issue, explicit ?? 'settle.yaml', fromEnvironment));
+  const { issues } = result.error;
+  const lines = issues
+    .slice(0, issuesShown)
+    .map((issue) => describe(issue, explicit ?? 'settle.yaml', merged, fromEnvironment));
+  if (issues.length > issuesShown) lines.push(`${String(issues.length - issuesShown)} more are wrong.`);
   throw new SettleError('CONFIG_INVALID', `The configuration is not valid. ${lines.join(' ')}`, {
-    details: { settings: result.error.issues.map((issue) => issue.path.join('.')) },
+    details: { settings: issues.slice(0, issuesShown).map((issue) => issue.path.join('.')) },
     next: 'Mend the setting named above; settle run --help lists the flags, README.md the settings.',
   });
 }
 
-function describe(issue: z.core.$ZodIssue, file: string, fromEnvironment: Tree): string {
+const issuesShown = 10;
+
+function describe(issue: z.core.$ZodIssue, file: string, tree: Tree, fromEnvironment: Tree): string {
   const path = issue.path.map(String);
-  if (issue.code === 'unrecognized_keys') {
-    return issue.keys
-      .map((key) => {
-        const near = nearest(key, keysAt(path));
-        const full = [...path, key].join('.');
-        return `Unknown setting "${full}" in ${file}${near === null ? '' : `; did you mean "${[...path, near].join('.')}"`}?`;
-      })
-      .join(' ');
-  }
+  if (issue.code === 'unrecognized_keys') return describeUnknown(issue.keys, path, file);
   const inEnvironment = lookUp(fromEnvironment, path) !== undefined;
   const where = inEnvironment ? `environment variable ${variableName(path)}` : file;
-  const wanted =
-    issue.code === 'invalid_format' || issue.code === 'custom' ? `must be ${issue.message}` : issue.message;
-  return `${path.join('.')} (${where}): ${wanted}.`;
+  const given = kindOfValue(lookUp(tree, path), path);
+  return `${path.join('.')} (${where}) must be ${wanted(issue, path)}; it is ${given}.`;
+}
+
+function describeUnknown(keys: readonly string[], path: readonly string[], file: string): string {
+  const full = (key: string): string => shown([...path, key].join('.'));
+  const lines = keys.slice(0, issuesShown).map((key) => {
+    const near = nearest(key, keysAt(path));
+    const advice = near === null ? `known here are ${keysAt(path).join(', ')}.` : `did you mean ${full(near)}?`;
+    return `Unknown setting ${full(key)} in ${file}; ${advice}`;
+  });
+  if (keys.length > issuesShown) lines.push(`${String(keys.length - issuesShown)} more are unknown.`);
+  return lines.join(' ');
+}
+
+/** What a setting must be, as its schema says it. */
+function wanted(issue: z.core.$ZodIssue, path: readonly string[]): string {
+  const { description, type, minimum, maximum } = schemaNode(path) ?? {};
+  if (description !== undefined) return description;
+  if (issue.code === 'custom') return issue.message; // how settings depend on each other
+  if (type === 'integer') return `a whole number from ${String(minimum)} to ${String(maximum)}`;
+  if (type === 'boolean') return 'true or false';
+  return `a mapping with some of ${keysAt(path).join(', ')}`;
+}
+
+/** What was given instead. The text of a database setting may hold a password, as may all that is out of its place. */
+function kindOfValue(value: unknown, path: readonly string[]): string {
+  if (value === null) return 'empty (null)';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (typeof value !== 'string') return 'a mapping';
+  return path[0] === 'database' || keysAt(path).length > 0 ? 'another text' : `the text ${shown(value)}`;
 }
 
 function fileTree(explicit: string | undefined): Tree {
   const file = explicit ?? 'settle.yaml';
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readSmallFile(file);
   } catch (error) {
     if (explicit === undefined && (error as NodeJS.ErrnoException).code === 'ENOENT') return {};
     throw new SettleError('CONFIG_UNREADABLE', `The config file ${file} cannot be read: ${(error as Error).message}`, {
@@ -134,21 +168,13 @@ function fileTree(explicit: string | undefined): Tree {
       cause: error,
     });
   }
-  try {
-    const tree: unknown = parseYaml(text) ?? {};
-    if (typeof tree !== 'object' || Array.isArray(tree)) throw new Error('it is not a mapping of settings');
-    return tree as Tree;
-  } catch (error) {
-    const at = error instanceof YAMLParseError ? error.linePos?.[0] : undefined;
-    throw new SettleError(
-      'CONFIG_UNREADABLE',
-      `The config file ${file} is not valid YAML${at === undefined ? '' : ` at line ${String(at.line)}, column ${String(at.col)}`}: ${(error as Error).message.split('\n')[0] ?? ''}`,
-      {
-        details: { file, line: at?.line ?? null, column: at?.col ?? null },
-        next: 'Mend the file, or name another with --config.',
-      },
-    );
-  }
+  const { tree, problem, line, column } = yamlTree(text);
+  if (tree !== null) return tree;
+  const at = line === undefined ? '' : ` at line ${String(line)}, column ${String(column)}`;
+  throw new SettleError('CONFIG_UNREADABLE', `The config file ${file} is not valid YAML${at}: ${problem}`, {
+    details: { file, line: line ?? null, column: column ?? null },
+    next: 'Mend the file, or name another with --config.',
+  });
 }
 
 /** Every leaf of the schema has a variable: batch.pageSize is SETTLE_BATCH_PAGE_SIZE. An empty one counts as unset. */
@@ -184,7 +210,7 @@ function refuseSlips(environment: NodeJS.ProcessEnv): void {
 
 function secretFrom(name: string, file: string): string {
   try {
-    return readFileSync(file, 'utf8').trim();
+    return readSmallFile(file).trim();
   } catch (error) {
     throw new SettleError(
       'CONFIG_UNREADABLE',
@@ -213,7 +239,13 @@ function variableName(path: readonly string[]): string {
   return `SETTLE_${path.map((key) => key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()).join('_')}`;
 }
 
-type JsonNode = { type?: string; properties?: Record<string, JsonNode> };
+type JsonNode = {
+  type?: string;
+  description?: string;
+  minimum?: number;
+  maximum?: number;
+  properties?: Record<string, JsonNode>;
+};
 let schemaTree: JsonNode | undefined;
 
 function schemaNode(path: readonly string[]): JsonNode | undefined {
@@ -238,7 +270,7 @@ function leafPaths(path: string[] = []): string[][] {
 }
 
 function lookUp(tree: Tree, path: readonly string[]): unknown {
-  return path.reduce<unknown>((node, key) => (node as Tree | undefined)?.[key], tree);
+  return path.reduce<unknown>((node, key) => (node as Tree | null | undefined)?.[key], tree);
 }
 
 function merge(under: Tree, over: Tree): Tree {
@@ -248,35 +280,4 @@ function merge(under: Tree, over: Tree): Tree {
     merged[key] = isTree(value) && isTree(below) ? merge(below, value) : value;
   }
   return merged;
-}
-
-function isTree(value: unknown): value is Tree {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** The known key with the smallest edit distance, when it is near enough to be a slip. */
-function nearest(key: string, known: readonly string[]): string | null {
-  let best: string | null = null;
-  let bestDistance = 3;
-  for (const candidate of known) {
-    const distance = editDistance(key.toLowerCase(), candidate.toLowerCase());
-    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
-  }
-  return best;
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j += 1) {
-      next[j] = Math.min(
-        (row[j] ?? 0) + 1,
-        (next[j - 1] ?? 0) + 1,
-        (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1),
-      );
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }

@@ -246,6 +246,39 @@ describe('the file', () => {
     expect(problem({ yaml })).toMatchObject({ code: 'CONFIG_UNREADABLE', exitCode: 2 });
   });
 
+  test.each([
+    ['nests without end', `batch: ${'['.repeat(20_000)}`, 'nests or repeats too much'],
+    [
+      'repeats itself',
+      `a: &a [x, x]\nb: &b [${'*a, '.repeat(60)}]\nc: [${'*b, '.repeat(60)}]`,
+      'nests or repeats too much',
+    ],
+    ['names what it does not define', 'batch: *none', 'CONFIG'],
+    ['has a tag of another program', 'batch: !ruby/object:Gem {}', 'Unresolved tag'],
+    ['is larger than any settings', `# ${'x'.repeat(70_000)}`, 'larger than 64 KiB'],
+  ])('that %s is refused in words, at once', (_what, yaml, words) => {
+    const { code, exitCode, message } = problem({ yaml });
+    expect([code, exitCode]).toEqual(['CONFIG_UNREADABLE', 2]);
+    expect(`CONFIG ${message}`).toContain(words);
+    expect(message).not.toMatch(/Maximum call stack|Excessive alias/);
+  });
+
+  test('that is not UTF-8, or has no end, is refused', () => {
+    const path = file('');
+    writeFileSync(path, Buffer.from('calendar: { timeZone: "\xfc" }', 'latin1'));
+    const refused = (from: string): unknown => loadConfig({ file: from, environment: {} });
+    expect(() => refused(path)).toThrow(/is not UTF-8/);
+    expect(() => refused('/dev/zero')).toThrow(/larger than 64 KiB/);
+    expect(() => loadConfig({ environment: { SETTLE_DATABASE_URL_FILE: '/dev/zero' } })).toThrow(/larger than 64 KiB/);
+  });
+
+  test('of a thousand unknown settings names ten and counts the others', () => {
+    const { message } = problem({ yaml: Array.from({ length: 1_000 }, (_, at) => `k${String(at)}: 1`).join('\n') });
+    expect(message).toContain('"k9"');
+    expect(message).toContain('990 more are unknown');
+    expect(message.length).toBeLessThan(2_000);
+  });
+
   test('an empty one, or one of comments only, means defaults', () => {
     expect(load({ yaml: '' })).toEqual(load({ yaml: '# nothing yet\n' }));
   });
@@ -265,22 +298,30 @@ describe('a setting that means nothing', () => {
     ['batch: { leaseDuration: "30" }', 'batch.leaseDuration', 'duration'],
     ['batch: { leaseDuration: "1.5m" }', 'batch.leaseDuration', 'duration'],
     ['batch: { leaseDuration: "0s" }', 'batch.leaseDuration', 'duration'],
-    ['batch: { leaseDuration: 30 }', 'batch.leaseDuration', 'string'],
+    ['batch: { leaseDuration: 30 }', 'batch.leaseDuration', 'a duration such as 500ms'],
     ['database: { connectTimeout: "soon" }', 'database.connectTimeout', 'duration'],
     ['calendar: { timeZone: "Mars/Olympus" }', 'calendar.timeZone', 'time zone'],
     ['calendar: { timeZone: "" }', 'calendar.timeZone', 'time zone'],
     ['calendar: { cutOff: "24:00" }', 'calendar.cutOff', 'local time'],
     ['calendar: { cutOff: "9:30" }', 'calendar.cutOff', 'local time'],
     ['calendar: { cutOff: "22:60" }', 'calendar.cutOff', 'local time'],
-    ['batch: { lanes: 4.5 }', 'batch.lanes', 'int'],
-    ['batch: { lanes: "4" }', 'batch.lanes', 'number'],
-    ['batch: { lanes: .inf }', 'batch.lanes', 'number'],
-    ['batch: null', 'batch', 'object'],
+    ['batch: { lanes: 4.5 }', 'batch.lanes', 'a whole number from 1 to 64; it is 4.5'],
+    ['batch: { lanes: "4" }', 'batch.lanes', 'a whole number from 1 to 64; it is the text "4"'],
+    ['batch: { lanes: .inf }', 'batch.lanes', 'a whole number from 1 to 64; it is Infinity'],
+    ['batch: { lanes: 65 }', 'batch.lanes', 'a whole number from 1 to 64; it is 65'],
+    ['batch: { lookBackDays: -1 }', 'batch.lookBackDays', 'a whole number from 0 to 366; it is -1'],
+    ['batch: { lanes: [1, 2] }', 'batch.lanes', 'it is a list'],
+    ['batch: { lanes: { a: 1 } }', 'batch.lanes', 'it is a mapping'],
+    ['accounts: { autoRegister: 1 }', 'accounts.autoRegister', 'true or false; it is 1'],
+    ['report: { dir: 7 }', 'report.dir', 'the path of a folder; it is 7'],
+    ['database: { url: 7 }', 'database.url', 'the text of a database URL; it is 7'],
+    ['batch: null', 'batch', 'a mapping with some of lanes, pageSize, chunkSize'],
   ])('%s is refused by name, with what it must be', (yaml, setting, wanted) => {
     const { code, exitCode, message, details } = problem({ yaml });
     expect([code, exitCode]).toEqual(['CONFIG_INVALID', 2]);
     expect(message).toContain(`${setting} (`);
     expect(message).toContain(wanted);
+    expect(message).not.toMatch(/Invalid|expected|received|Too (big|small)/);
     expect(details).toEqual({ settings: [setting] });
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { formatMinor, minorMax, scaleOf } from '../src/kernel/money.js';
 import { readAccountRow } from '../src/orders/accountsRow.js';
-import { shown } from '../src/orders/importProblems.js';
+import { shown } from '../src/kernel/printable.js';
 import { differingColumns, orderColumns, readOrderRow, type OrderRow } from '../src/orders/orderRow.js';
 
 const valid = {

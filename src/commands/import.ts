@@ -2,7 +2,7 @@ import { exitCodes } from '../kernel/errors.js';
 import { accountImport } from '../orders/accountsImport.js';
 import { count, importFiles, type FileOutcome, type ImportKind } from '../orders/importFiles.js';
 import { orderImport } from '../orders/importOrders.js';
-import { printable } from '../orders/importProblems.js';
+import { printable } from '../kernel/printable.js';
 import { withDatabase, type Command, type CommandContext } from './context.js';
 
 interface ImportOptions {

@@ -1,5 +1,6 @@
 import { accountStates, type AccountState } from '../kernel/states.js';
-import { shown, type RowFault } from './importProblems.js';
+import { shown } from '../kernel/printable.js';
+import type { RowFault } from './importProblems.js';
 import { idFault } from './orderRow.js';
 
 /** The columns of an account file, in the order in which `readAccountRow` takes their values. */

@@ -2,7 +2,8 @@ import type { TransformOptions } from 'node:stream';
 import { parse, type Options, type Parser } from 'csv-parse';
 import { parse as parseAll } from 'csv-parse/sync';
 import { CsvStructure, recordBytesMax } from './csvStructure.js';
-import { FileRefusal, shown } from './importProblems.js';
+import { shown } from '../kernel/printable.js';
+import { FileRefusal } from './importProblems.js';
 import type { ColumnNames, FileRecord, RecordReader } from './fileRecord.js';
 
 // Three kinds of line end, since a file is refused or read but never has two rows run into one.

@@ -4,7 +4,8 @@ import { explainFailure, failureKind } from '../db/failure.js';
 import { throwIfCancelled } from '../kernel/cancellation.js';
 import { instantText, type Clock } from '../kernel/clock.js';
 import { SettleError } from '../kernel/errors.js';
-import { FileRefusal, printable, type FileRefusalCode, type RejectedRow, type RowFault } from './importProblems.js';
+import { printable } from '../kernel/printable.js';
+import { FileRefusal, type FileRefusalCode, type RejectedRow, type RowFault } from './importProblems.js';
 import { ImportSource, requireReadable } from './importSource.js';
 import { ImportTally, type UnitOutcome } from './importTally.js';
 import type { ColumnNames } from './fileRecord.js';
@@ -176,7 +177,7 @@ function stoppedError(error: unknown, file: string, tally: ImportTally, around: 
   const known = failureKind(error) === undefined ? error : explainFailure(error, around.database.target.label);
   if (!(known instanceof SettleError)) return known;
   return new SettleError(known.code, `${known.message} ${stored}.`, {
-    next: `${known.next ?? ''} ${advice}`.trim(),
+    next: `${known.next} ${advice}`,
     details: { ...known.details, file, accepted: tally.accepted },
     cause: known,
   });

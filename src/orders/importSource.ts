@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { SettleError } from '../kernel/errors.js';
 import { throwIfCancelled } from '../kernel/cancellation.js';
-import { FileRefusal, printable } from './importProblems.js';
+import { printable } from '../kernel/printable.js';
+import { FileRefusal } from './importProblems.js';
 
 const chunkBytes = 64 * 1024;
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);

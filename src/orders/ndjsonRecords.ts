@@ -1,6 +1,7 @@
 import { recordBytesMax } from './csvStructure.js';
 import { lineFeed } from './importSource.js';
-import { FileRefusal, shown, type RowFault } from './importProblems.js';
+import { shown } from '../kernel/printable.js';
+import { FileRefusal, type RowFault } from './importProblems.js';
 import type { ColumnNames, FileRecord, RecordReader } from './fileRecord.js';
 
 const extraNamesMax = 20;

@@ -3,7 +3,8 @@ import { idBytesMax, idProblem, type IdProblem } from '../kernel/ids.js';
 import { parseInstant } from '../kernel/instant.js';
 import { parseMajor, scaleOf, type AmountProblem } from '../kernel/money.js';
 import { orderTypes, type OrderType } from '../kernel/states.js';
-import { shown, type RowFault, type RowFaultCode } from './importProblems.js';
+import { shown } from '../kernel/printable.js';
+import type { RowFault, RowFaultCode } from './importProblems.js';
 
 /** The columns of an order file, in the order in which `readOrderRow` takes their values. */
 export const orderColumns = {
