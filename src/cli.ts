@@ -1,4 +1,4 @@
-import { CommanderError } from 'commander';
+import { CommanderError, type Command as Program } from 'commander';
 import { buildProgram, type GlobalFlags, type Load } from './commandLine.js';
 import { exitCodes, SettleError } from './kernel/errors.js';
 import { Cancellation } from './kernel/cancellation.js';
@@ -24,14 +24,29 @@ export async function main(argv: readonly string[]): Promise<number> {
     await program.parseAsync(argv);
     return exitCode;
   } catch (error) {
-    if (error instanceof CommanderError) {
-      if (error.exitCode === 0) return exitCodes.OK;
-      const message = error.message.replace(/^error: /, '');
-      if (wantsJson) printErrorDocument({ code: 'USAGE', message, details: {}, exitCode: exitCodes.USAGE });
-      return exitCodes.USAGE;
-    }
-    return reportError(error, wantsJson);
+    if (!(error instanceof CommanderError)) return reportError(error, wantsJson);
+    if (error.exitCode === 0) return exitCodes.OK;
+    const isGroupAlone = error.code === 'commander.help';
+    // Its help is printed already, where a person looks.
+    if (isGroupAlone && !wantsJson) return exitCodes.USAGE;
+    const message = isGroupAlone
+      ? 'A command is missing.'
+      : error.message.replace(/^error: /, '').replaceAll('\n', ' ');
+    return reportError(new SettleError('USAGE', message, { next: helpFor(program, argv.slice(2)) }), wantsJson);
   }
+}
+
+/** The help of the command that the words name, as far as they name one. */
+function helpFor(program: Program, words: readonly string[]): string {
+  const path = ['settle'];
+  let group = program;
+  for (const word of words) {
+    const named = group.commands.find((command) => command.name() === word);
+    if (named === undefined) continue; // a flag, its value, or what nobody knows
+    group = named;
+    path.push(word);
+  }
+  return `${path.join(' ')} --help`;
 }
 
 /** Told from the words themselves, since an error may be that they cannot be parsed. */
@@ -59,9 +74,10 @@ async function runCommand(load: Load<never>, flags: GlobalFlags, options: object
     file: flags.logFile,
     clock: systemClock,
   });
+  const config = loadConfig({ file: flags.config, environment: process.env });
   const { signal, dispose } = listenForSignals(say);
   const context: CommandContext = {
-    config: loadConfig({ file: flags.config, environment: process.env }),
+    config,
     clock: systemClock,
     output,
     progress: flags.progress ?? 'auto',
@@ -109,18 +125,23 @@ function reportError(error: unknown, asJson: boolean): number {
   const code = known?.code ?? 'INTERNAL';
   const text = error instanceof Cancellation ? error.detail : error instanceof Error ? error.message : String(error);
   const details = known instanceof SettleError ? known.details : {};
-  const next = known instanceof SettleError ? known.next : undefined;
+  const next = known instanceof SettleError ? known.next : nextAfter(known);
   if (asJson) {
-    printErrorDocument({ code, message: text, details: { ...details, next: next ?? null }, exitCode });
+    printErrorDocument({ code, message: text, details: { ...details, next }, exitCode });
   } else {
     process.stderr.write(`settle: ${code}: ${text}\n`);
-    if (next !== undefined) process.stderr.write(`  next: ${next}\n`);
-    if (known === null) {
-      process.stderr.write('  This is a bug. What was committed stands; settle status shows where the day is.\n');
-      if (process.env['SETTLE_DEBUG'] === '1' && error instanceof Error) process.stderr.write(`${error.stack ?? ''}\n`);
-    }
+    if (known === null) process.stderr.write('  This is a bug. What was committed stands.\n');
+    process.stderr.write(`  next: ${next}\n`);
+    if (known === null && process.env['SETTLE_DEBUG'] === '1' && error instanceof Error)
+      process.stderr.write(`${error.stack ?? ''}\n`);
   }
   return exitCode;
+}
+
+function nextAfter(cancelled: Cancellation | null): string {
+  return cancelled === null
+    ? 'settle status shows where the day is.'
+    : 'settle resume goes on; settle status shows where.';
 }
 
 function printErrorDocument(error: { code: string; message: string; details: object; exitCode: number }): void {

@@ -55,8 +55,11 @@ function wholeNumber(text: string): number {
 /** The commands with their flags and help; `invoke` runs the one that was typed. */
 export function buildProgram(invoke: Invoke, options: { silentErrors: boolean }): Program {
   const program = new Program('settle');
-  // With --json the error is one document, which the caller prints; set before the commands, which copy it.
-  if (options.silentErrors) program.configureOutput({ writeErr: () => undefined });
+  // The caller prints what was wrong, and with --json nothing else; set before the commands, which copy it.
+  program.configureOutput({
+    outputError: () => undefined,
+    ...(options.silentErrors ? { writeErr: () => undefined } : {}),
+  });
   program
     .description(
       'End-of-day settlement: nets the day per account, books the ledger, proves nothing twice and nothing missing.',
@@ -76,7 +79,6 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
     .option('-y, --yes', 'answer yes to what would be asked')
     .exitOverride()
     .showSuggestionAfterError(true)
-    .showHelpAfterError('(settle --help lists commands and flags)')
     .configureHelp({ showGlobalOptions: true });
   program.addHelpText('before', 'Examples:\n  settle demo\n  settle import orders orders.csv\n  settle run\n');
   program.addHelpText('after', exitCodeHelp);

@@ -63,14 +63,21 @@ export function messageWriter(
   stderr: (text: string) => Promise<void>,
   options: { quiet: boolean; format: 'text' | 'json'; file: string | undefined; clock: Clock },
 ): (text: string) => void {
-  const log = options.file === undefined ? null : openLog(options.file);
+  let log = options.file === undefined ? null : openLog(options.file);
   return (text) => {
     const line =
       options.format === 'text'
         ? text
         : toJson({ time: options.clock.now().toISOString(), level: 'info', message: text });
     if (!options.quiet) void stderr(line);
-    if (log !== null) appendFileSync(log, `${line}\n`);
+    if (log === null) return;
+    try {
+      appendFileSync(log, `${line}\n`);
+    } catch (error) {
+      // A full disk of the log must not end a run; what follows is only on stderr.
+      log = null;
+      if (!options.quiet) void stderr(`The log file ${options.file ?? ''} takes no more: ${(error as Error).message}`);
+    }
   };
 }
 

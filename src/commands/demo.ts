@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { dueDay } from '../batch/calendar.js';
@@ -19,6 +19,9 @@ interface Step {
   document: unknown;
 }
 
+/** A larger day would rather fill the disk than show anything. */
+const ordersMax = 10_000_000;
+
 /**
  * `settle demo`: writes a made-up day, then does with it what an operator does, one command after the other, on a
  * SQLite file of its own. Ends with 0 when the day closed and its books were verified.
@@ -33,8 +36,10 @@ export const demo: Command<{ dir?: string; orders?: number }> = async (context, 
     orders: join(dir, `orders-${day}.csv`),
   };
   const reportFile = join(dir, `report-${day}.html`);
-  if (orders < 1) throw new SettleError('USAGE', '--orders must be at least 1.');
-  prepareFolder(dir, Object.values(files));
+  if (orders < 1 || orders > ordersMax) {
+    throw new SettleError('USAGE', `--orders must be from 1 to ${String(ordersMax)}.`, { next: 'settle demo --help' });
+  }
+  prepareFolder(dir, files);
   const made = demoDay(day, orders);
   await writeLines(files.accounts, made.accountsCsv());
   await writeLines(files.orders, made.ordersCsv());
@@ -74,11 +79,22 @@ export const demo: Command<{ dir?: string; orders?: number }> = async (context, 
   return verified;
 };
 
-function prepareFolder(dir: string, files: readonly string[]): void {
+/** Only what an earlier demo made is replaced; its database is the mark of one. */
+function prepareFolder(
+  dir: string,
+  { database, ...csv }: { database: string; accounts: string; orders: string },
+): void {
+  const foreign = existsSync(database) ? undefined : Object.values(csv).find((file) => existsSync(file));
+  if (foreign !== undefined) {
+    throw new SettleError('FILE_NOT_WRITABLE', `${foreign} is there already, and no demo made it.`, {
+      details: { file: foreign },
+      next: 'settle demo --dir ANOTHER_FOLDER',
+    });
+  }
   try {
     makeFolder(dir);
-    // Only what an earlier demo made is replaced.
-    for (const file of files) for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
+    for (const file of [database, ...Object.values(csv)])
+      for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
   } catch (error) {
     throw new SettleError('FILE_NOT_WRITABLE', `The folder ${dir} cannot be written: ${(error as Error).message}`, {
       cause: error,
@@ -88,7 +104,7 @@ function prepareFolder(dir: string, files: readonly string[]): void {
 }
 
 async function writeLines(path: string, lines: Iterable<string>): Promise<void> {
-  const file = await open(path, 'w', 0o600);
+  const file = await open(path, 'wx', 0o600);
   try {
     let text = '';
     for (const line of lines) {

@@ -281,7 +281,10 @@ function within(flag: string, value: number, most: number): number {
   return value;
 }
 
+const idMax = 2n ** 63n - 1n;
+
 function orderId(flag: string, text: string): bigint {
-  if (!/^(0|[1-9][0-9]{0,18})$/.test(text)) throw new SettleError('USAGE', `${flag} "${text}" is not an id.`);
-  return BigInt(text);
+  // What a signed 64-bit column holds: no database takes a greater one.
+  if (/^(0|[1-9][0-9]{0,18})$/.test(text) && BigInt(text) <= idMax) return BigInt(text);
+  throw new SettleError('USAGE', `${flag} "${text}" is not an id.`);
 }

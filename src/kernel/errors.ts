@@ -72,6 +72,16 @@ export const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue;
 
+/** What helps where nothing more exact is known. */
+const usualNext: Partial<Record<ExitName, string>> = {
+  INTERNAL: 'settle status shows where the day is; what was committed stands.',
+  USAGE: 'settle --help lists commands and flags.',
+  PRECONDITION: 'settle status',
+  INTEGRITY: 'settle verify',
+  LOCKED: 'settle lock show',
+  TEMPFAIL: 'What was committed stands. Type the same command again.',
+};
+
 export interface ErrorAdvice {
   /** What to type or change next; printed below the message. */
   next?: string;
@@ -83,7 +93,7 @@ export interface ErrorAdvice {
 /** An expected kind of trouble: code, sentence, what to do next. Anything else that is thrown is a bug (INTERNAL). */
 export class SettleError extends Error {
   override readonly name = 'SettleError';
-  readonly next: string | undefined;
+  readonly next: string;
   readonly details: Record<string, unknown>;
 
   constructor(
@@ -92,7 +102,7 @@ export class SettleError extends Error {
     advice: ErrorAdvice = {},
   ) {
     super(message, advice.cause === undefined ? undefined : { cause: advice.cause });
-    this.next = advice.next;
+    this.next = advice.next ?? usualNext[errorCatalogue[code]] ?? 'settle status';
     this.details = advice.details ?? {};
   }
 
