@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import knexModule, { type Knex } from 'knex';
 import pRetry from 'p-retry';
 import type { Connection } from 'mysql2';
@@ -51,6 +51,7 @@ export class Database {
         next: 'Make it with: settle migrate up   (or name another file in SETTLE_DATABASE_URL)',
       });
     }
+    if (target.dialect === 'sqlite') makeForOwner(target.path);
     const facts: ServerFacts = { engine: 'sqlite', version: '', packetBytesMax: 0 };
     const abandonment = new AbortController();
     setMaxListeners(0, abandonment.signal);
@@ -196,6 +197,15 @@ export class Database {
 
 /** How long a server may take to close a connection that was ended. */
 const farewellMsMax = 1_000;
+
+/** SQLite would let the umask decide who reads the file, and the ones beside it take their mode from it. */
+function makeForOwner(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch {
+    // It is there already, or cannot be made: then SQLite says why.
+  }
+}
 
 type PooledConnection = (Connection | BetterSqlite3.Database) & {
   settleSession?: LentSession;

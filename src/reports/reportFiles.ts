@@ -1,4 +1,4 @@
-import { stat, writeFile } from 'node:fs/promises';
+import { lstat, stat, writeFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import { SettleError } from '../kernel/errors.js';
@@ -36,6 +36,18 @@ export function formatOfFile(file: string): ReportFormat | undefined {
     '.txt': 'text',
   };
   return known[extname(file).toLowerCase()];
+}
+
+/** Like `writeReportFile`, for a name of our own making: nobody asked for what a link there points to. */
+export async function writeReportFileHere(file: string, text: string): Promise<void> {
+  const found = await lstat(file).catch(() => undefined);
+  if (found?.isSymbolicLink() === true) {
+    throw new SettleError('FILE_NOT_WRITABLE', `${file} is a symbolic link, and what it points to is left alone.`, {
+      details: { file },
+      next: 'Remove the link, or name another folder.',
+    });
+  }
+  await writeReportFile(file, text);
 }
 
 /**

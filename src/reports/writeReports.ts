@@ -3,7 +3,7 @@ import type { Database } from '../db/database.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { makeFolder } from '../kernel/folder.js';
 import { collectReport } from './dayReport.js';
-import { notWritable, renderReport, writeReportFile } from './reportFiles.js';
+import { notWritable, renderReport, writeReportFileHere } from './reportFiles.js';
 
 /** Makes the folder for reports when it is missing. Throws like `writeReportFile`. */
 export function makeReportFolder(dir: string): void {
@@ -24,7 +24,7 @@ export async function writeReports(database: Database, day: BatchDay, dir: strin
   const files: string[] = [];
   for (const format of ['html', 'json', 'csv'] as const) {
     const file = join(dir, `report-${report.batchDay}.${format}`);
-    await writeReportFile(file, await renderReport(report, format));
+    await writeReportFileHere(file, await renderReport(report, format));
     files.push(file);
   }
   return files;
