@@ -47,7 +47,9 @@ function parseMysqlUrl(url: string): DatabaseTarget {
   if (database === '' || database.includes('/')) throw invalid('The database URL names no database.');
   if (parsed.username === '') throw invalid('The database URL names no user.');
   for (const key of parsed.searchParams.keys()) {
-    if (key !== 'socket' && key !== 'ssl') throw invalid(`The database URL has an unknown parameter "${key}".`);
+    if (key !== 'socket' && key !== 'ssl') {
+      throw invalid('The database URL has a parameter that is neither socket nor ssl.');
+    }
   }
   const ssl = parsed.searchParams.get('ssl') ?? 'off';
   if (ssl !== 'off' && ssl !== 'on' && ssl !== 'verify') throw invalid('ssl= is one of off, on, verify.');
