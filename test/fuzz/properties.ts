@@ -71,8 +71,9 @@ function oneDocument({ code, stdout, stderr }: Ended): string[] {
     return [];
   }
   if (code === exitCodes.OK) return ['neither an answer nor an error'];
-  const { error } = documentIn(stderr) ?? {};
-  if (typeof error !== 'object' || error === null) return ['stderr is not one JSON document'];
+  // Messages of a run may come before it.
+  const { error } = documentIn(stderr.trim().split('\n').at(-1) ?? '') ?? {};
+  if (typeof error !== 'object' || error === null) return ['the last line of stderr is not the error document'];
   const { code: name, message, details, exitCode: told } = error as Record<string, unknown>;
   const faults: string[] = [];
   if (!knownCodes.includes(String(name))) faults.push(`the code ${String(name)} is not in the catalogue`);
