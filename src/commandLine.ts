@@ -381,7 +381,6 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
     examples(
       program.command('doctor').description('look at everything that a run relies on; changes nothing'),
       'settle doctor',
-      'settle doctor --json',
     ),
     async () => (await import('./commands/doctor.js')).doctor,
     same,
