@@ -378,11 +378,7 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
   );
 
   on(
-    examples(
-      program.command('doctor').description('look at everything that a run relies on; changes nothing'),
-      'settle doctor',
-      'settle doctor --json',
-    ),
+    examples(program.command('doctor').description('look at what a run relies on; changes nothing'), 'settle doctor'),
     async () => (await import('./commands/doctor.js')).doctor,
     same,
   );

@@ -175,7 +175,7 @@ test('every UPDATE and DELETE names its rows by primary key, or is one of a few 
 });
 
 /** Tables of a few rows, and the trial balance, which is of all the books. */
-const wholeTables = /^select .* from (batch|run|quarantine|ledger_entry group by currency, side)\b/;
+const wholeTables = /^select .* from (batch|run|lease|quarantine|ledger_entry group by currency, side)\b/;
 
 /** The proof that the sub-ledger is the control account: of all the books too. */
 const allBooks = /^select currency, N as net_hi, .* from net n join journal_entry j /;
