@@ -79,7 +79,7 @@ export async function acquireLease(
  */
 async function withHolder(database: Database, job: string, error: unknown): Promise<unknown> {
   if (!(error instanceof SettleError) || error.code !== 'DATABASE_CONTENTION') return error;
-  const leases = await database.read(leaseRows).catch(() => []);
+  const leases = await database.read(leaseRows).catch((): LeaseRow[] => []);
   const held = leases.filter(hasOwner).find((lease) => shutsOut(lease.job, job));
   if (held === undefined) return error;
   const { pid, host } = held.owner;
