@@ -117,7 +117,7 @@ describe.each(databaseKinds)('confirmations of the relay that are lost or double
 
   test('a message delivered twice at the same time, and again when it is SENT: one entry, no row more', async () => {
     await change(`update outbox set state = 'NEW', sent_at = null`);
-    const stored = await current.database.read((session) => newMessages(session, 'LEDGER', 0n, 1_000));
+    const stored = await current.database.read((session) => newMessages(session, 'LEDGER', 0n, 1_000, null));
     await change(`update outbox set state = 'SENT', sent_at = '2026-11-30 01:00:00.000'`);
     const before = await everyRow(current.database);
     const messages = stored.map((message) => {
@@ -125,7 +125,12 @@ describe.each(databaseKinds)('confirmations of the relay that are lost or double
       if (decoded === null) throw new Error(`Message ${message.bizNo} cannot be read.`);
       return { ...decoded, id: message.id };
     });
-    const ports = { now: () => '2026-11-30T01:00:00.000Z', fence: () => Promise.resolve(), finishOrders };
+    const ports = {
+      now: () => '2026-11-30T01:00:00.000Z',
+      fence: () => Promise.resolve(),
+      finishOrders,
+      signal: new AbortController().signal,
+    };
     const finished = await Promise.all([0, 1, 2].map(() => postSettlements(current.database, messages, ports)));
     expect(finished).toEqual([0, 0, 0]);
     expect(await everyRow(current.database)).toBe(before);
