@@ -77,7 +77,10 @@ export const configSchema = z.strictObject({
       index: z.int().min(0).optional(),
       count: z.int().min(1).max(64).optional(),
     })
-    .refine(({ index, count }) => (index === undefined) === (count === undefined), 'index and count, both or neither')
+    .refine(
+      ({ index, count }) => (index === undefined) === (count === undefined),
+      'a mapping with both index and count, or empty',
+    )
     .refine(({ index, count }) => index === undefined || count === undefined || index < count, {
       path: ['index'],
       message: 'less than shard.count: shards are counted from 0 here',
@@ -120,9 +123,16 @@ function describe(issue: z.core.$ZodIssue, file: string, tree: Tree, fromEnviron
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') return describeUnknown(issue.keys, path, file);
   const inEnvironment = lookUp(fromEnvironment, path) !== undefined;
-  const where = inEnvironment ? `environment variable ${variableName(path)}` : file;
+  const where = inEnvironment ? `environment variable ${variablesAt(path)}` : file;
   const given = kindOfValue(lookUp(tree, path), path);
-  return `${path.join('.')} (${where}) must be ${wanted(path)}; it is ${given}.`;
+  // What holds between several settings stands with their rule; what holds of one, in its schema.
+  const rule = issue.code === 'custom' && schemaNode(path)?.description === undefined ? issue.message : wanted(path);
+  return `${path.join('.')} (${where}) must be ${rule}; it is ${given}.`;
+}
+
+function variablesAt(path: readonly string[]): string {
+  const keys = keysAt(path);
+  return keys.length === 0 ? variableName(path) : keys.map((key) => variableName([...path, key])).join(', ');
 }
 
 function describeUnknown(keys: readonly string[], path: readonly string[], file: string): string {

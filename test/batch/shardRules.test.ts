@@ -37,7 +37,11 @@ describe('a shard', () => {
 
   test.each([
     [['--shard', '1/2', '--account', 'A1'], {}, '--account and a shard cannot be asked for together.'],
-    [[], { SETTLE_SHARD_INDEX: '1' }, 'index and count, both or neither'],
+    [
+      [],
+      { SETTLE_SHARD_INDEX: '1' },
+      'SETTLE_SHARD_INDEX, SETTLE_SHARD_COUNT) must be a mapping with both index and count, or empty',
+    ],
     [[], { SETTLE_SHARD_INDEX: '4', SETTLE_SHARD_COUNT: '4' }, 'shards are counted from 0 here'],
     [[], { SETTLE_SHARD_INDEX: '0', SETTLE_SHARD_COUNT: '65' }, 'shard.count'],
     [['--account', 'A1'], { SETTLE_SHARD_INDEX: '0', SETTLE_SHARD_COUNT: '2' }, '--account and a shard'],
