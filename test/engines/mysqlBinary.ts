@@ -6,7 +6,6 @@ import { join } from 'node:path';
 // A MySQL server that Debian's stable releases no longer carry: taken from this machine, or from Debian unstable.
 
 const folders = ['/usr/sbin', '/usr/local/sbin', '/usr/bin', '/usr/local/bin', '/usr/local/mysql/bin'];
-const mirror = 'http://deb.debian.org/debian';
 
 /** Kept for the next time; removing it costs a minute. */
 export const unstableFolder = join(tmpdir(), 'settle-mysql-of-debian-unstable');
@@ -50,14 +49,14 @@ function fetchFromDebian(say: (text: string) => void): string {
   if (!existsSync('/usr/sbin/debootstrap')) install('debootstrap');
   const made = spawnSync(
     '/usr/sbin/debootstrap',
-    ['--variant=minbase', '--include=mysql-server-core', 'sid', unstableFolder, mirror],
+    ['--variant=minbase', '--include=mysql-server-core', 'sid', unstableFolder],
     { stdio: ['ignore', 'ignore', 'inherit'] },
   );
   writeFileSync(program, starter());
   chmodSync(program, 0o755);
   if (made.status === 0 && versionOf(program) !== null) return program;
   rmSync(unstableFolder, { recursive: true, force: true });
-  throw new Error(`MySQL could not be fetched from ${mirror}.\n${advice}`);
+  throw new Error(`MySQL could not be fetched from Debian unstable.\n${advice}`);
 }
 
 function starter(): string {
