@@ -64,8 +64,8 @@ export const configSchema = z.strictObject({
   batch: z
     .strictObject({
       lanes: z.int().min(1).max(64).optional(),
-      pageSize: z.int().min(1).max(200_000).default(80_000),
-      chunkSize: z.int().min(1).max(50_000).optional(),
+      pageSize: z.int().min(1).max(1_000_000).optional(),
+      chunkSize: z.int().min(1).max(500_000).optional(),
       lookBackDays: z.int().min(0).max(366).default(31),
       leaseDuration: duration.prefault('30s'),
       shardTimeout: duration.prefault('15m'),

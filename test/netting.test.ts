@@ -12,7 +12,7 @@ function order(
   currency = 'USD',
   channel = 'CARD',
 ): Order {
-  return { id: BigInt(id), accountNo, type, amountMinor: minor, currency, channel, accountState: 'ACTIVE' };
+  return { id: BigInt(id), accountNo, type, amountMinor: minor, currency, channel };
 }
 
 describe('netting', () => {

@@ -9,7 +9,7 @@ const day = '2026-11-29';
 const chunk = { runId: 4n, chunkNo: 2, batchDay: day, lane: 3 };
 
 function order(id: bigint, accountNo: string, amountMinor: bigint, currency = 'USD'): Order {
-  return { id, accountNo, type: 'PAYMENT', amountMinor, currency, channel: 'CARD', accountState: 'ACTIVE' };
+  return { id, accountNo, type: 'PAYMENT', amountMinor, currency, channel: 'CARD' };
 }
 
 describe('the plan of a chunk', () => {
@@ -19,6 +19,7 @@ describe('the plan of a chunk', () => {
     expect(planSettlement(chunk, orders)).toEqual({
       ...chunk,
       orderIds: [3n, 5n, 9n, 10n],
+      isRange: false,
       nets: netOrders(orders),
       fingerprint: fingerprint(orders),
     });

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Database } from '../src/db/database.js';
-import type { Transaction } from '../src/db/session.js';
+import type { Binding, Transaction } from '../src/db/session.js';
 import { repeatable } from '../src/db/transaction.js';
 import { parseDatabaseUrl } from '../src/db/url.js';
-import { toBigInt } from '../src/db/values.js';
+import { fromInstant, toBigInt } from '../src/db/values.js';
 import { postSettlements, type LedgerIntake, type LedgerPorts } from '../src/ledger/postSettlements.js';
-import { finishOrders } from '../src/orders/queries.js';
+import { finishing } from '../src/settlement/finishing.js';
 import { createTestDatabase, onEachDatabase, type TestDatabase } from './support/databases.js';
 import { day, everyRow, givenOrders, payables } from './support/day.js';
 import { startProxy, type Fault, type Proxy } from './support/proxy.js';
@@ -14,13 +14,13 @@ const moment = '2026-11-30T01:02:03.456Z';
 const ports: LedgerPorts = {
   now: () => moment,
   fence: () => Promise.resolve(),
-  finishOrders,
+  finishing,
   signal: new AbortController().signal,
 };
 
 /** Four claimed orders and the three messages that book them; the ids of the first message's orders enclose the second's. */
 async function givenMessages(database: Database): Promise<LedgerIntake[]> {
-  for (const table of ['settlement_order', 'journal_entry', 'ledger_entry']) {
+  for (const table of ['settlement_order', 'chunk', 'journal_entry', 'ledger_entry']) {
     await database.transact(repeatable('empty', (trx) => trx.change(`delete from ${table}`)));
   }
   await givenOrders(database, [
@@ -39,12 +39,16 @@ async function givenMessages(database: Database): Promise<LedgerIntake[]> {
   const message = (id: bigint, accountNo: string, netMinor: bigint, orderIds: bigint[]): LedgerIntake => ({
     id,
     bizNo: `S1.1.${String(id)}`,
-    batchDay: day,
-    accountNo,
-    currency: 'USD',
-    netMinor,
-    orderIds,
-    lines: [{ type: 'PAYMENT', channel: 'CARD', amountMinor: netMinor }],
+    orders: orderIds.length,
+    open: () => ({
+      bizNo: `S1.1.${String(id)}`,
+      batchDay: day,
+      accountNo,
+      currency: 'USD',
+      netMinor,
+      orderIds,
+      lines: [{ type: 'PAYMENT', channel: 'CARD', amountMinor: netMinor }],
+    }),
   });
   return [message(11n, 'A', 120n, [o1, o3]), message(12n, 'B', 7n, [o2]), message(13n, 'Z', 0n, [o4])];
 }
@@ -53,6 +57,18 @@ const states = async (database: Database): Promise<string[]> =>
   (
     await database.read((session) => session.tuples('select order_no, state from settlement_order order by order_no'))
   ).map((row) => row.map(String).join(' '));
+
+/** The transaction, with its changes noted. */
+function noting(trx: Transaction, changes: string[]): Transaction {
+  const change = (sql: string, bindings: readonly Binding[]): Promise<number> => {
+    changes.push(`${sql} ${bindings.join(' ')}`);
+    return trx.change(sql, bindings);
+  };
+  return Object.assign(Object.create(trx) as Transaction, { change });
+}
+
+const finishedAt = async (database: Database): Promise<string[]> =>
+  (await database.read((session) => session.tuples('select finished_at from settlement_order'))).map(String);
 
 const entries = async (database: Database): Promise<string[]> =>
   (
@@ -95,16 +111,54 @@ onEachDatabase('posting', (current) => {
   });
 
   test('locks orders in the order of their ids, whatever message they are of, and all at one moment', async () => {
-    const asked: unknown[] = [];
-    await postSettlements(current().database, [...messages].reverse(), {
+    const asked: string[] = [];
+    const [first, , last] = messages as [LedgerIntake, LedgerIntake, LedgerIntake];
+    await postSettlements(current().database, [last, first], {
       ...ports,
-      finishOrders: (trx, orderIds, now) => {
-        asked.push(orderIds, now);
-        return finishOrders(trx, orderIds, now);
-      },
+      finishing: (trx, posted) => finishing(noting(trx, asked), posted),
     });
-    const ids = messages.flatMap(({ orderIds }) => orderIds);
-    expect(asked).toEqual([ids.sort((a, b) => Number(a - b)), moment]);
+    const ids = [first, last].flatMap((message) => message.open().orderIds);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).toContain(ids.join(','));
+    expect(new Set(await finishedAt(current().database)).size).toBe(2); // one order is not finished
+  });
+
+  test.each([
+    ['all messages of a chunk whose orders lie close', 4, 0n, true],
+    ['all messages of a chunk with an order of another one between', 3, 1n, true],
+    ['a part of a chunk', 5, 0n, false],
+    ['a chunk whose orders lie far apart', 4, 40n, false],
+  ])('finishes %s by its range, or else order by order', async (_what, orders, further, byRange) => {
+    const { database } = current();
+    const ids = messages.flatMap((message) => message.open().orderIds).sort((a, b) => Number(a - b));
+    const [first, last] = [ids[0] as bigint, (ids[ids.length - 1] as bigint) + further];
+    const due = orders === 3 ? messages.slice(0, 2) : messages;
+    await database.transact(
+      repeatable('chunk', (trx) =>
+        trx.change(
+          `insert into chunk (run_id, chunk_no, batch_day, lane, first_id, last_id, orders, nets, committed_at)
+       values (1, 1, ?, '0', ?, ?, ?, 3, ?)`,
+          [day, first, last, orders, fromInstant(trx.dialect, moment)],
+        ),
+      ),
+    );
+    if (orders === 3) {
+      await database.transact(
+        repeatable('other', (trx) => trx.change(`update settlement_order set chunk_no = 2 where order_no = 'O4'`)),
+      );
+    }
+    const asked: string[] = [];
+    await postSettlements(database, due, {
+      ...ports,
+      finishing: (trx, posted) => finishing(noting(trx, asked), posted),
+    });
+    expect(asked.map((sql) => sql.includes('chunk_no = ?'))).toEqual([byRange]);
+    expect(await states(database)).toEqual([
+      'O1 SUCCESS',
+      'O2 SUCCESS',
+      'O3 SUCCESS',
+      orders === 3 ? 'O4 PROCESSING' : 'O4 SUCCESS',
+    ]);
   });
 
   test('an order that is not in PROCESSING stops the run, and nothing is posted', async () => {

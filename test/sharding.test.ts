@@ -1,9 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { minorMax } from '../src/kernel/money.js';
-import type { Order } from '../src/orders/order.js';
+import { signedAmount, type Order } from '../src/orders/order.js';
+import { OrderPage } from '../src/orders/orderPage.js';
 import { Lanes } from '../src/sharding/lanes.js';
-import { laneOf, planChunks } from '../src/sharding/planChunks.js';
+import { laneOf, planChunks, type LanePlan } from '../src/sharding/planChunks.js';
 
 function orders(accounts: readonly string[]): Order[] {
   return accounts.map((accountNo, at) => ({
@@ -13,9 +14,11 @@ function orders(accounts: readonly string[]): Order[] {
     amountMinor: 1n,
     currency: 'USD',
     channel: 'CARD',
-    accountState: 'ACTIVE',
   }));
 }
+
+const chunked = (page: readonly Order[], lanePlan: LanePlan) =>
+  planChunks(OrderPage.of(page), lanePlan).map((chunk) => ({ lane: chunk.lane, orders: [...chunk] }));
 
 const plan = { lanes: 4, elephantLanes: 2, chunkSize: 5 };
 
@@ -25,7 +28,7 @@ describe('chunks', () => {
     fc.assert(
       fc.property(fc.array(account, { maxLength: 120 }), fc.integer({ min: 1, max: 9 }), (accounts, chunkSize) => {
         const page = orders(accounts);
-        const chunks = planChunks(page, { ...plan, chunkSize });
+        const chunks = chunked(page, { ...plan, chunkSize });
         const ids = chunks.flatMap((chunk) => chunk.orders.map(({ id }) => id)).sort((a, b) => (a < b ? -1 : 1));
         expect(ids).toEqual(page.map(({ id }) => id));
         for (const chunk of chunks) {
@@ -49,7 +52,7 @@ describe('chunks', () => {
   });
 
   test('an elephant is cut by id over lanes of its own', () => {
-    const chunks = planChunks(orders([...Array<string>(12).fill('BIG'), 'SMALL']), plan);
+    const chunks = chunked(orders([...Array<string>(12).fill('BIG'), 'SMALL']), plan);
     expect(chunks.map(({ lane, orders: own }) => [lane, own.length])).toEqual([
       [4, 5],
       [5, 5],
@@ -69,7 +72,7 @@ describe('chunks', () => {
   ])('%s (%i orders) make few chunks of about equal length', (_what, total, accounts, chunkSize, lengths) => {
     const page = orders(accounts.flatMap((own, at) => Array<string>(own).fill(`M${String(at)}`)));
     expect(page).toHaveLength(total);
-    const chunks = planChunks(page, { lanes: 1, elephantLanes: 1, chunkSize });
+    const chunks = chunked(page, { lanes: 1, elephantLanes: 1, chunkSize });
     expect(chunks.map(({ orders: own }) => own.length)).toEqual(lengths);
   });
 
@@ -83,15 +86,45 @@ describe('chunks', () => {
     ['the largest sum that fits, and one more', amounts(minorMax - 1n, 1n, 1n), [2, 1]],
     ['one that fits nowhere, which fails alone', amounts(-(2n ** 63n), 1n), [1, 1]],
   ])('an account whose sums would not fit 64 bits is cut until they do: %s', (_what, page, lengths) => {
-    const chunks = planChunks(page, plan);
+    const chunks = chunked(page, plan);
     expect(chunks.map(({ orders: own }) => own.length)).toEqual(lengths);
     expect(chunks.every(({ lane }) => lane >= plan.lanes)).toBe(true);
   });
 
   test('an account of the largest sum that fits is no elephant', () => {
-    expect(planChunks(amounts(minorMax - 1n, 1n), plan)).toEqual([
+    expect(chunked(amounts(minorMax - 1n, 1n), plan)).toEqual([
       { lane: laneOf('A', plan.lanes), orders: amounts(minorMax - 1n, 1n) },
     ]);
+  });
+
+  const given = (complete: boolean, ids: readonly bigint[], accounts: readonly string[]): OrderPage => {
+    const page = new OrderPage(ids.length, complete);
+    ids.forEach((id, at) => {
+      page.add({ ...(orders([accounts[at % accounts.length] as string])[0] as Order), id });
+    });
+    return page;
+  };
+  const single = { lanes: 1, elephantLanes: 1, chunkSize: 9 };
+  test.each([
+    ['a whole page of neighbours', given(true, [5n, 6n, 7n], ['A', 'B']), [true]],
+    ['ids that lie close', given(true, [5n, 7n, 9n, 10n], ['A']), [true]],
+    ['ids that lie as far apart as a range pays', given(true, [1n, 3n, 6n], ['A']), [true]],
+    ['ids that lie further apart', given(true, [1n, 3n, 7n], ['A']), [false]],
+    ['a page that leaves orders out', given(false, [5n, 6n, 7n], ['A', 'B']), [false]],
+    [
+      'what is left of a page without an account',
+      given(true, [5n, 6n, 7n], ['A', 'A', 'B']).without(new Set(['B'])),
+      [false],
+    ],
+    ['a page without an account that it has not', given(true, [5n, 6n], ['A']).without(new Set(['B'])), [true]],
+    ['an elephant alone, cut by id', given(true, [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n, 9n, 10n], ['A']), [true, true]],
+    [
+      'an elephant among others, of which one order alone is a range',
+      given(true, [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n, 9n, 10n, 11n, 12n], ['A', 'A', 'A', 'A', 'A', 'B']),
+      [false, true, false],
+    ],
+  ])('are claimed by their range or by their ids: %s', (_what, page, ranges) => {
+    expect(planChunks(page, single).map((chunk) => chunk.isRange)).toEqual(ranges);
   });
 
   test('the lane of an account never changes from version to version', () => {
@@ -115,6 +148,62 @@ describe('chunks', () => {
       counts[lane] = (counts[lane] ?? 0) + 1;
     }
     for (const count of counts) expect(Math.abs(count - 5_000)).toBeLessThan(300);
+  });
+});
+
+describe('a page in columns', () => {
+  const order: fc.Arbitrary<Order> = fc.record({
+    id: fc.bigInt(1n, 2n ** 63n - 1n),
+    accountNo: fc.constantFrom('A', 'B', 'C', '商户'),
+    type: fc.constantFrom('PAYMENT', 'REFUND', 'FEE', 'ADJUSTMENT'),
+    amountMinor: fc.bigInt(-(2n ** 63n), minorMax),
+    currency: fc.constantFrom('USD', 'JPY'),
+    channel: fc.constantFrom('CARD', 'a b', ''),
+  });
+  const list = fc.array(order, { maxLength: 30 });
+  const all = (page: OrderPage): Order[] => Array.from({ length: page.length }, (_, at) => page.order(at));
+
+  test('gives back the orders that were put in', () => {
+    fc.assert(
+      fc.property(list, (given) => {
+        expect(all(OrderPage.of(given))).toEqual(given);
+      }),
+    );
+  });
+
+  test('counts and adds up by account and by currency, exactly', () => {
+    fc.assert(
+      fc.property(list, (given) => {
+        const page = OrderPage.of(given);
+        page.accountNos.forEach((accountNo, account) => {
+          expect(page.ordersOf[account]).toBe(given.filter((one) => one.accountNo === accountNo).length);
+        });
+        expect(page.accountNos).toEqual([...new Set(given.map(({ accountNo }) => accountNo))]);
+        for (const { currency, orders: count, netMinor } of page.totals()) {
+          const own = given.filter((one) => one.currency === currency);
+          expect([count, netMinor]).toEqual([own.length, own.reduce((sum, one) => sum + signedAmount(one), 0n)]);
+        }
+        expect(page.totals().map(({ currency }) => currency)).toEqual(
+          [...new Set(given.map(({ currency }) => currency))].sort(),
+        );
+      }),
+    );
+  });
+
+  test('leaves accounts out whole', () => {
+    fc.assert(
+      fc.property(list, fc.subarray(['A', 'B', 'C', '商户', 'D']), (given, out) => {
+        const page = OrderPage.of(given).without(new Set(out));
+        expect(all(page)).toEqual(given.filter(({ accountNo }) => !out.includes(accountNo)));
+      }),
+    );
+  });
+
+  test('takes no more than it was made for', () => {
+    const page = OrderPage.of(orders(['A']));
+    expect(() => {
+      page.add(orders(['A'])[0] as Order);
+    }).toThrow('The page is full.');
   });
 });
 

@@ -8,19 +8,12 @@ import { instantText, type Clock } from '../kernel/clock.js';
 import { batchMoves, move } from '../kernel/states.js';
 import { postSettlements } from '../ledger/postSettlements.js';
 import type { CurrencyTotal, Order } from '../orders/order.js';
-import {
-  finishOrders,
-  initOrders,
-  movedOrders,
-  signedTotals,
-  sourceTotals,
-  topOrderId,
-  unchangedOrders,
-} from '../orders/queries.js';
+import { initOrders, movedOrders, signedTotals, sourceTotals, topOrderId, unchangedOrders } from '../orders/queries.js';
 import { unsentMessages } from '../outbox/queries.js';
 import { relayOutbox } from '../outbox/relay.js';
 import { reconcileDay } from '../reconciliation/reconcile.js';
 import { insertQuarantine, noteRetried, recountQuarantine, type SetAside } from '../settlement/quarantine.js';
+import { finishing } from '../settlement/finishing.js';
 import type { SettlementPlan } from '../settlement/planSettlement.js';
 import { settleChunk } from '../settlement/settleChunk.js';
 import { laneOf } from '../sharding/planChunks.js';
@@ -56,6 +49,7 @@ export interface EffectsSettings {
   clock: Clock;
   lanes: number;
   chunkSize: number;
+  messagesMax: number;
   messageAttempts: number;
   leaseMs: number;
 }
@@ -174,7 +168,7 @@ export class DatabaseEffects implements BatchEffects {
   }
 
   async post(run: Run, { signal, shardMs, onPosted, onCancelled }: Posting): Promise<number> {
-    const ports = { now: this.now, fence: this.fence, finishOrders };
+    const ports = { now: this.now, fence: this.fence, finishing };
     await relayOutbox(
       this.database,
       {
@@ -184,6 +178,7 @@ export class DatabaseEffects implements BatchEffects {
         shard: run.request.shard,
         lanes: this.settings.lanes,
         laneOf,
+        messagesMax: this.settings.messagesMax,
         ordersMax: this.settings.chunkSize,
         attemptsMax: this.settings.messageAttempts,
         now: this.now,

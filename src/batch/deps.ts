@@ -20,6 +20,8 @@ export interface BatchSettings {
   /** Pages that may be unfinished while the next one is read. */
   pagesAhead: number;
   chunkSize: number;
+  /** Outbox messages read at once. */
+  messagesMax: number;
   leaseMs: number;
   /** How long one shard's piece of work may take, a chunk to settle or a delivery to post. */
   shardMs: number;

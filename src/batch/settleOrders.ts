@@ -1,4 +1,5 @@
-import { signedAmount, type Order } from '../orders/order.js';
+import { accountStatesOf } from '../orders/accountsQueries.js';
+import type { OrderPage } from '../orders/orderPage.js';
 import { readOrderPages } from '../orders/readPages.js';
 import type { SetAside } from '../settlement/quarantine.js';
 import { Lanes } from '../sharding/lanes.js';
@@ -55,12 +56,12 @@ async function settlePass(deps: BatchDeps, run: Run, tally: Tally, pass: number)
   try {
     for await (const page of readOrderPages(deps.database, range, deps.signal)) {
       const eligible = await withoutBlocked(deps, run, page.orders);
-      for (const order of eligible) tally.read.add(order.currency, 1, signedAmount(order));
+      tally.read.addAll(eligible.totals());
       tally.orders.read += eligible.length;
       deps.progress.advance('read', page.orders.length);
-      const pieces = planChunks(eligible, deps.settings).map(({ lane, orders }) => ({
-        lane,
-        work: () => workChunk(deps, run, tally, lane, orders),
+      const pieces = planChunks(eligible, deps.settings).map((chunk) => ({
+        lane: chunk.lane,
+        work: () => workChunk(deps, run, tally, chunk),
       }));
       // A pass over some accounts only, or over what was left behind, says nothing of the rest of its pages.
       const whole = pass === 1 && run.request.accounts === null;
@@ -82,26 +83,21 @@ const detailOf = {
   UNKNOWN: 'The account is not registered.',
 } as const;
 
-/** Sets accounts aside that must not be settled, and gives the orders of the others, as far as this run still works on them. */
-async function withoutBlocked(deps: BatchDeps, run: Run, orders: readonly Order[]): Promise<readonly Order[]> {
-  const blocked = new Map<string, SetAside>();
-  const eligible: Order[] = [];
-  for (const order of orders) {
-    const { accountNo, accountState } = order;
-    if (run.setAside.has(accountNo) || run.leftToNext.has(accountNo)) continue;
-    if (accountState === 'ACTIVE') {
-      eligible.push(order);
-      continue;
-    }
-    const account = blocked.get(accountNo);
-    if (account !== undefined) account.orders += 1;
-    else blocked.set(accountNo, { accountNo, code: codeOf[accountState], detail: detailOf[accountState], orders: 1 });
+/** Sets accounts aside that must not be settled, and gives the page of the others, as far as this run still works on them. */
+async function withoutBlocked(deps: BatchDeps, run: Run, page: OrderPage): Promise<OrderPage> {
+  const states = await deps.database.read((session) => accountStatesOf(session, page.accountNos));
+  const blocked: SetAside[] = [];
+  page.accountNos.forEach((accountNo, account) => {
+    const state = states.get(accountNo) ?? 'UNKNOWN';
+    if (state === 'ACTIVE' || run.setAside.has(accountNo) || run.leftToNext.has(accountNo)) return;
+    const orders = page.ordersOf[account] as number;
+    blocked.push({ accountNo, code: codeOf[state], detail: detailOf[state], orders });
+  });
+  if (blocked.length > 0) {
+    await deps.effects.setAside(run, blocked);
+    for (const { accountNo } of blocked) run.setAside.add(accountNo);
   }
-  if (blocked.size > 0) {
-    await deps.effects.setAside(run, [...blocked.values()]);
-    for (const accountNo of blocked.keys()) run.setAside.add(accountNo);
-  }
-  return eligible;
+  return page.without(new Set([...run.setAside, ...run.leftToNext]));
 }
 
 /** Contiguous low watermark: rises to a page's end when that page and all before it are done. */

@@ -1,10 +1,11 @@
 import { failureKind } from '../db/failure.js';
 import { withinShardTime } from '../kernel/cancellation.js';
 import { invariant } from '../kernel/invariant.js';
-import { signedAmount, type Order } from '../orders/order.js';
+import { signedAmount, type Order, type Orders } from '../orders/order.js';
 import { planSettlement } from '../settlement/planSettlement.js';
 import { OrdersMoved } from '../settlement/settleChunk.js';
 import type { LaneTiming } from '../sharding/lanes.js';
+import type { Chunk } from '../sharding/planChunks.js';
 import { recordCancelledShard } from './cancelledShard.js';
 import type { BatchDeps } from './deps.js';
 import type { Run } from './run.js';
@@ -14,36 +15,31 @@ import type { Tally } from './tally.js';
  * One chunk in its lane, within the time that a shard has. Null when it is left to the next run: told to stop before it
  * began, or cancelled because its time was over, which is recorded and keeps this run off its accounts.
  */
-export async function workChunk(
-  deps: BatchDeps,
-  run: Run,
-  tally: Tally,
-  lane: number,
-  orders: readonly Order[],
-): Promise<LaneTiming | null> {
+export async function workChunk(deps: BatchDeps, run: Run, tally: Tally, chunk: Chunk): Promise<LaneTiming | null> {
   if (deps.signal.aborted) return null;
   const started = performance.now();
-  const first = (orders[0] as Order).accountNo;
-  const accountNo = orders.every((order) => order.accountNo === first) ? first : null;
+  const { lane } = chunk;
+  const accounts = chunk.accountNos();
+  const [first = ''] = accounts;
+  const accountNo = accounts.size === 1 ? first : null;
   deps.progress.lane(lane, accountNo);
   const attempt = await withinShardTime(deps.settings.shardMs, (signal) =>
-    settleOrIsolate({ deps, run, tally, lane, signal }, orders),
+    settleOrIsolate({ deps, run, tally, lane, signal }, chunk, chunk.isRange),
   );
   deps.progress.laneDone(lane);
   if (!attempt.done) {
-    const accounts = new Set(orders.map((order) => order.accountNo));
     for (const left of accounts) run.leftToNext.add(left);
     const shard = {
       stage: 'SETTLING',
       lane,
       accounts: accounts.size,
       firstAccountNo: first,
-      orders: orders.length,
+      orders: chunk.length,
     } as const;
     await recordCancelledShard(deps, run, tally, { ...shard, cancellation: attempt.cancellation });
     return null;
   }
-  return { lane, orders: orders.length, durationMs: Math.round(performance.now() - started), accountNo };
+  return { lane, orders: chunk.length, durationMs: Math.round(performance.now() - started), accountNo };
 }
 
 /** A chunk at work. `signal` cancels its transactions, not those of its neighbours. */
@@ -59,27 +55,33 @@ interface Work {
  * Settles the orders of a chunk together. When the database refuses a value, the accounts are halved until the one bad
  * account stands alone and is set aside; the others go on. Orders that somebody moved are listed and left out.
  */
-async function settleOrIsolate(work: Work, orders: readonly Order[]): Promise<void> {
+async function settleOrIsolate(work: Work, orders: Orders, isRange = false): Promise<void> {
   if (orders.length === 0) return;
   const { deps, run, tally, lane, signal } = work;
-  const plan = planSettlement({ runId: run.id, chunkNo: tally.nextChunkNo(), batchDay: run.day, lane }, orders);
+  const plan = planSettlement(
+    { runId: run.id, chunkNo: tally.nextChunkNo(), batchDay: run.day, lane },
+    orders,
+    isRange,
+  );
   try {
     await deps.effects.settle(run, plan, signal);
     tally.orders.claimed += orders.length;
     deps.progress.advance('claimed', orders.length);
   } catch (error) {
-    if (error instanceof OrdersMoved) return settleOrIsolate(work, await withoutMoved(work, orders));
+    // The range may hold an order that came since: named one by one, these are claimed without it.
+    if (error instanceof OrdersMoved && isRange) return settleOrIsolate(work, orders);
+    if (error instanceof OrdersMoved) return settleOrIsolate(work, await withoutMoved(work, [...orders]));
     if (failureKind(error) !== 'refused') throw error;
-    const accounts = [...new Set(orders.map((order) => order.accountNo))];
+    const accounts = [...new Set(Array.from(orders, (order) => order.accountNo))];
     if (accounts.length > 1) {
       const half = new Set(accounts.slice(0, Math.ceil(accounts.length / 2)));
       await settleOrIsolate(
         work,
-        orders.filter((order) => half.has(order.accountNo)),
+        only(orders, (order) => half.has(order.accountNo)),
       );
       return settleOrIsolate(
         work,
-        orders.filter((order) => !half.has(order.accountNo)),
+        only(orders, (order) => !half.has(order.accountNo)),
       );
     }
     const [accountNo = ''] = accounts;
@@ -88,6 +90,10 @@ async function settleOrIsolate(work: Work, orders: readonly Order[]): Promise<vo
     run.setAside.add(accountNo);
     for (const order of orders) tally.refused.add(order.currency, 1, signedAmount(order));
   }
+}
+
+function only(orders: Orders, wanted: (order: Order) => boolean): Order[] {
+  return Array.from(orders).filter(wanted);
 }
 
 /**

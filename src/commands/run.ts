@@ -38,12 +38,13 @@ interface RunOptions extends Tuning {
 const elephantLanes = 2;
 
 /**
- * What pays on each database. On a server short transactions keep locks short, and lanes overlap its work with ours; a
- * SQLite file has one writer, and each commit writes every page of the day that the chunk touched.
+ * What pays on each database. On a server short transactions keep locks short, and lanes overlap its work with ours; its
+ * pages are large because an account's orders of a page net to one row. A SQLite file has one writer, and each commit
+ * writes every page of the file that the chunk touched: there a page of orders is one chunk.
  */
 export const usualTuning = {
-  mysql: { lanes: 4, chunkSize: 5_000, pagesAhead: 1 },
-  sqlite: { lanes: 1, chunkSize: 20_000, pagesAhead: 0 },
+  mysql: { lanes: 4, pageSize: 300_000, chunkSize: 10_000, pagesAhead: 1, messagesMax: 4_000 },
+  sqlite: { lanes: 1, pageSize: 100_000, chunkSize: 100_000, pagesAhead: 0, messagesMax: 40_000 },
 } as const;
 
 /** `settle run`: the job that cron starts after cut-off. */
@@ -158,9 +159,10 @@ async function onDatabase(
   const settings = {
     lanes,
     elephantLanes,
-    pageSize: within('--page-size', options.pageSize ?? batch.pageSize, 200_000),
+    pageSize: within('--page-size', options.pageSize ?? batch.pageSize ?? usual.pageSize, 1_000_000),
     pagesAhead: usual.pagesAhead,
-    chunkSize: within('--chunk-size', options.chunkSize ?? batch.chunkSize ?? usual.chunkSize, 50_000),
+    messagesMax: usual.messagesMax,
+    chunkSize: within('--chunk-size', options.chunkSize ?? batch.chunkSize ?? usual.chunkSize, 500_000),
     leaseMs: batch.leaseDuration,
     shardMs:
       options.shardTimeout === undefined ? batch.shardTimeout : parseDuration('--shard-timeout', options.shardTimeout),

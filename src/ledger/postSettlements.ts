@@ -6,21 +6,35 @@ import { invariant } from '../kernel/invariant.js';
 import { settlementEntry, type Settlement } from './journalEntry.js';
 import { insertJournal, postedIds } from './queries.js';
 
-/** A message as the ledger takes it in. `id` is the message's own: one message, one journal entry. */
-export interface LedgerIntake extends Settlement {
+/**
+ * A message as the ledger takes it in, opened when its turn comes: of a large delivery few lie open at once. `id` is the
+ * message's own: one message, one journal entry.
+ */
+export interface LedgerIntake {
   readonly id: bigint;
-  readonly batchDay: BatchDay;
-  readonly orderIds: readonly bigint[];
+  readonly bizNo: string;
+  readonly orders: number;
+  open(): Settlement & { readonly batchDay: BatchDay; readonly orderIds: readonly bigint[] };
+}
+
+/** Orders on their way from PROCESSING to SUCCESS. */
+export interface Finishing {
+  add(orderIds: readonly bigint[]): void;
+  /** Moves them all, and gives how many were in PROCESSING. */
+  finish(now: string): Promise<number>;
 }
 
 export interface LedgerPorts {
   now: () => string;
   fence: (trx: Transaction) => Promise<void>;
-  /** Moves orders from PROCESSING to SUCCESS; gives how many it moved. */
-  finishOrders: (trx: Transaction, orderIds: readonly bigint[], now: string) => Promise<number>;
+  /** Begins to finish the orders of these messages. */
+  finishing: (trx: Transaction, messages: readonly Pick<LedgerIntake, 'bizNo' | 'orders'>[]) => Promise<Finishing>;
   /** Aborted, it undoes the posting. */
   signal: AbortSignal;
 }
+
+/** Messages that lie open at once. */
+const openMax = 1_000;
 
 /**
  * The ledger's intake: posts each message once, however often it is delivered, and finishes its orders in the same
@@ -29,7 +43,7 @@ export interface LedgerPorts {
 export async function postSettlements(
   database: Database,
   messages: readonly LedgerIntake[],
-  { now, fence, finishOrders, signal }: LedgerPorts,
+  { now, fence, finishing, signal }: LedgerPorts,
 ): Promise<void> {
   const ids = messages.map((message) => message.id);
   await database.transact(
@@ -38,25 +52,25 @@ export async function postSettlements(
       const due = messages.filter((message) => !posted.has(message.id));
       if (due.length === 0) return;
       const moment = now();
-      await insertJournal(
-        trx,
-        due.map((message) => ({ ...settlementEntry(message), id: message.id, batchDay: message.batchDay })),
-        moment,
-      );
-      const orderIds = due.flatMap((message) => message.orderIds).sort(ascending);
-      const finished = await finishOrders(trx, orderIds, moment);
+      const orders = await finishing(trx, due);
+      for (let at = 0; at < due.length; at += openMax) {
+        const entries = due.slice(at, at + openMax).map((message) => {
+          const settlement = message.open();
+          orders.add(settlement.orderIds);
+          return { ...settlementEntry(settlement), id: message.id, batchDay: settlement.batchDay };
+        });
+        await insertJournal(trx, entries, moment);
+      }
+      const wanted = due.reduce((sum, message) => sum + message.orders, 0);
+      const finished = await orders.finish(moment);
       invariant(
-        finished === orderIds.length,
+        finished === wanted,
         'POSTED_ORDERS_DIFFER',
-        `${String(orderIds.length)} orders were to be finished, ${String(finished)} were in PROCESSING.`,
+        `${String(wanted)} orders were to be finished, ${String(finished)} were in PROCESSING.`,
         { messages: due.length, firstMessage: due[0]?.bizNo },
       );
       await fence(trx);
     }),
     signal,
   );
-}
-
-function ascending(a: bigint, b: bigint): number {
-  return a < b ? -1 : 1;
 }

@@ -40,7 +40,7 @@ interface OpenNet {
  * Position netting: one net per account and currency, in the order in which they first occur. Pure and exact; orders
  * are given once each, ids ascending. Currencies are never added to one another.
  */
-export function netOrders(orders: readonly Order[]): Net[] {
+export function netOrders(orders: Iterable<Order>): Net[] {
   const nets = new Map<string, OpenNet>();
   for (const order of orders) {
     const key = `${order.currency}${order.accountNo}`; // a currency has three letters, so the key is unambiguous

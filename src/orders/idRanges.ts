@@ -1,3 +1,14 @@
+/** Ids from one to another, both included. */
+export interface IdRange {
+  firstId: bigint;
+  lastId: bigint;
+}
+
+/** Whether the range of so many orders holds few others, so that the database finds them faster by it than one by one. */
+export function liesClose({ firstId, lastId }: IdRange, orders: number): boolean {
+  return lastId - firstId < 2n * BigInt(orders);
+}
+
 /**
  * Order ids as text: ascending, runs as first-last ("5-9,12,15-20"). An account's orders of a page are many small
  * numbers; this keeps a message of thousands of orders short, readable and independent of 2^53.

@@ -1,4 +1,4 @@
-import type { AccountState, OrderType } from '../kernel/states.js';
+import type { OrderType } from '../kernel/states.js';
 
 /** What settling needs to know of an order; the rest of its row stays in the database. */
 export interface Order {
@@ -9,8 +9,11 @@ export interface Order {
   readonly amountMinor: bigint;
   readonly currency: string;
   readonly channel: string;
-  /** State of the order's account when the page was read. */
-  readonly accountState: AccountState | 'UNKNOWN';
+}
+
+/** Orders that can be gone through as often as needed, made one at a time: so many objects need not exist at once. */
+export interface Orders extends Iterable<Order> {
+  readonly length: number;
 }
 
 /** The order's effect on what we owe its account: payments and adjustments add, refunds and fees subtract. */

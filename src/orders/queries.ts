@@ -1,9 +1,10 @@
 import type { BatchDay } from '../kernel/batchDay.js';
-import type { AccountState, OrderState, OrderType } from '../kernel/states.js';
-import type { Row, Session, Transaction } from '../db/session.js';
-import { exactSum, fromInstant, oneOfIds, sumIn, toBigInt, toCount, toText } from '../db/values.js';
+import type { OrderState, OrderType } from '../kernel/states.js';
+import type { Binding, Row, Session, Transaction } from '../db/session.js';
+import { exactSum, fromInstant, oneOfIds, sumIn, toBigInt, toCount, toText, unindexed } from '../db/values.js';
 import { andInShard, type Shard } from '../sharding/shard.js';
 import { fingerprint, fingerprintSql } from './fingerprint.js';
+import type { IdRange } from './idRanges.js';
 import { signedAmount, type CurrencyTotal, type Order } from './order.js';
 
 // With their siblings in this folder, the only statements of the batch that name the order table.
@@ -98,60 +99,62 @@ export interface PageQuery {
   shard: Shard | null;
 }
 
-/** One page of the watermark: INIT orders of the day after `afterId`, by id. Never an OFFSET. */
+/** One slice of the watermark: INIT orders of the day after `afterId`, by id. Never an OFFSET. */
 export async function ordersAfter(session: Session, page: PageQuery): Promise<Order[]> {
-  const only = page.accounts === null ? '' : `and o.account_no in (${page.accounts.map(() => '?').join(',')})`;
+  const only = page.accounts === null ? '' : `and account_no in (${page.accounts.map(() => '?').join(',')})`;
   const rows = await session.tuples(
-    `select o.id, o.account_no, o.type, o.amount_minor, o.currency, o.channel, a.state
-       from settlement_order o
-       left join account a on a.account_no = o.account_no
-      where o.batch_day = ? and o.id > ? and o.id <= ? and o.state = 'INIT' ${only} ${andInShard('o.account_no', page.shard)}
-      order by o.id
+    `select id, account_no, type, amount_minor, currency, channel
+       from settlement_order
+      where batch_day = ? and id > ? and id <= ? and state = 'INIT' ${only} ${andInShard('account_no', page.shard)}
+      order by id
       limit ${String(page.size)}`,
     [page.day, page.afterId, page.topId, ...(page.accounts ?? [])],
   );
-  const shared = new Map<string, string>();
-  return rows.map(([id, accountNo, type, amountMinor, currency, channel, accountState]) => ({
+  return rows.map(([id, accountNo, type, amountMinor, currency, channel]) => ({
     id: toBigInt(id),
-    accountNo: sharedText(shared, accountNo),
-    type: sharedText(shared, type) as OrderType,
+    accountNo: toText(accountNo),
+    type: toText(type) as OrderType,
     amountMinor: toBigInt(amountMinor),
-    currency: sharedText(shared, currency),
-    channel: sharedText(shared, channel),
-    accountState: accountState === null ? 'UNKNOWN' : (sharedText(shared, accountState) as AccountState),
+    currency: toText(currency),
+    channel: toText(channel),
   }));
 }
 
-/** One copy of each text in a page instead of one a row: pages stay small in memory. */
-function sharedText(shared: Map<string, string>, value: unknown): string {
-  const text = toText(value);
-  const known = shared.get(text);
-  if (known !== undefined) return known;
-  shared.set(text, text);
-  return text;
+/** Orders that a chunk claims: ids ascending, so that no two lanes lock in opposite order. */
+export interface Claim {
+  runId: bigint;
+  chunkNo: number;
+  batchDay: BatchDay;
+  orderIds: readonly bigint[];
+  /** They are all INIT orders of the day from the first to the last: named by that range, which costs less. */
+  isRange: boolean;
+  fingerprint: bigint;
 }
 
 /**
- * Claims these orders (ids ascending, so that no two lanes lock in opposite order) for a chunk. False when somebody moved
- * one since its page was read, or edited what its net is made from: the caller rolls back and plans again.
+ * Claims these orders for a chunk. False when somebody moved one since its page was read, or edited what its net is
+ * made from, or added one to its range: the caller rolls back and plans again.
  */
-export async function claimOrders(
-  trx: Transaction,
-  orderIds: readonly bigint[],
-  chunk: { runId: bigint; chunkNo: number; batchDay: BatchDay; fingerprint: bigint },
-): Promise<boolean> {
-  const ids = oneOfIds(trx.dialect, 'id', orderIds);
+export async function claimOrders(trx: Transaction, claim: Claim): Promise<boolean> {
+  const { orderIds } = claim;
+  const named = claim.isRange ? idRange(orderIds) : oneOfIds(trx.dialect, 'id', orderIds);
   const claimed = await trx.change(
     `update settlement_order set state = 'PROCESSING', version = version + 1, run_id = ?, chunk_no = ?
-      where ${ids.sql} and state = 'INIT' and batch_day = ?`,
-    [chunk.runId, chunk.chunkNo, ...ids.bindings, chunk.batchDay],
+      where ${named.sql} and state = 'INIT' and ${unindexed(trx.dialect, 'batch_day')} = ?`,
+    [claim.runId, claim.chunkNo, ...named.bindings, claim.batchDay],
   );
   if (claimed !== orderIds.length) return false;
   const [row] = await trx.rows(
-    `select sum(${fingerprintSql}) as fingerprint from settlement_order where ${ids.sql}`,
-    ids.bindings,
+    `select sum(${fingerprintSql}) as fingerprint from settlement_order
+      where ${named.sql} and run_id = ? and chunk_no = ?`,
+    [...named.bindings, claim.runId, claim.chunkNo],
   );
-  return toBigInt(row?.['fingerprint']) === chunk.fingerprint;
+  return toBigInt(row?.['fingerprint']) === claim.fingerprint;
+}
+
+/** From the first of these ascending ids to the last. */
+function idRange(ids: readonly bigint[]): { sql: string; bindings: Binding[] } {
+  return { sql: 'id between ? and ?', bindings: [ids[0] as bigint, ids[ids.length - 1] as bigint] };
 }
 
 /** Those of these orders that are still as they were read: INIT, of this day, and what their nets are made from. */
@@ -173,15 +176,31 @@ export async function unchangedOrders(
   return orders.filter((order) => found.get(order.id) === fingerprint([order]));
 }
 
-/** Moves posted orders to SUCCESS; the count must equal the number of ids, since only the ledger makes this move. */
-export async function finishOrders(trx: Transaction, orderIds: readonly bigint[], now: string): Promise<number> {
+/** Moves these orders from PROCESSING to SUCCESS and gives how many were in PROCESSING: only the ledger makes this move. */
+export async function finishOrdersById(trx: Transaction, orderIds: readonly bigint[], now: string): Promise<number> {
   const ids = oneOfIds(trx.dialect, 'id', orderIds);
-  return trx.change(
-    `update settlement_order set state = 'SUCCESS', version = version + 1, finished_at = ?
-      where ${ids.sql} and state = 'PROCESSING'`,
-    [fromInstant(trx.dialect, now), ...ids.bindings],
-  );
+  return trx.change(`${finishSql} where ${ids.sql} and state = 'PROCESSING'`, [
+    fromInstant(trx.dialect, now),
+    ...ids.bindings,
+  ]);
 }
+
+/** The same for all orders of a chunk, which lie in this range. */
+export async function finishChunkOrders(
+  trx: Transaction,
+  { runId, chunkNo, firstId, lastId }: IdRange & { runId: bigint; chunkNo: number },
+  now: string,
+): Promise<number> {
+  return trx.change(`${finishSql} where id between ? and ? and run_id = ? and chunk_no = ? and state = 'PROCESSING'`, [
+    fromInstant(trx.dialect, now),
+    firstId,
+    lastId,
+    runId,
+    chunkNo,
+  ]);
+}
+
+const finishSql = `update settlement_order set state = 'SUCCESS', version = version + 1, finished_at = ?`;
 
 /** The orders among these that are no longer INIT, with the state they were found in. */
 export async function movedOrders(

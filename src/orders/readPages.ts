@@ -2,11 +2,11 @@ import type { Database } from '../db/database.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { invariant } from '../kernel/invariant.js';
 import type { Shard } from '../sharding/shard.js';
-import type { Order } from './order.js';
+import { OrderPage } from './orderPage.js';
 import { ordersAfter } from './queries.js';
 
 export interface Page {
-  orders: readonly Order[];
+  orders: OrderPage;
   /** Everything of the day up to this id is in this page or an earlier one. */
   lastId: bigint;
 }
@@ -21,7 +21,7 @@ export interface PageRange {
 }
 
 /** Rows asked for at once: a page is read in slices, so that the driver's rows are forgotten while they are young. */
-const sliceSize = 10_000;
+const sliceSize = 2_000;
 
 /**
  * The day's INIT orders in pages by id watermark. Ends after `topId`; when told to stop, ends after the page at hand.
@@ -42,14 +42,15 @@ export async function* readOrderPages(database: Database, range: PageRange, sign
 
 async function readPage(database: Database, range: PageRange, fromId: bigint): Promise<Page> {
   const { day, topId, accounts, shard, pageSize } = range;
-  const orders: Order[] = [];
+  const capacity = topId - fromId < BigInt(pageSize) ? Number(topId - fromId) : pageSize;
+  const orders = new OrderPage(capacity, accounts === null && shard === null);
   let afterId = fromId;
   while (orders.length < pageSize) {
     const size = Math.min(sliceSize, pageSize - orders.length);
     const slice = await database.read((session) =>
       ordersAfter(session, { day, afterId, topId, size, accounts, shard }),
     );
-    for (const order of slice) orders.push(order);
+    for (const order of slice) orders.add(order);
     const last = slice[slice.length - 1];
     if (slice.length < size || last === undefined) return { orders, lastId: topId };
     afterId = last.id;

@@ -13,7 +13,16 @@ import { markSent, newMessages, noteRefusal, type StoredMessage } from './querie
  * abort of `signal` cuts it short.
  */
 export interface Sink {
-  deliver(messages: readonly (SettlementMessage & { id: bigint })[], signal: AbortSignal): Promise<void>;
+  deliver(messages: readonly SealedMessage[], signal: AbortSignal): Promise<void>;
+}
+
+/** A message whose payload is read when somebody needs it. */
+export interface SealedMessage {
+  readonly id: bigint;
+  readonly bizNo: string;
+  readonly orders: number;
+  /** Throws when the payload cannot be read, which concerns this message only. */
+  open(): SettlementMessage;
 }
 
 export interface RelayPlan {
@@ -22,6 +31,8 @@ export interface RelayPlan {
   /** Deliveries at the same time; an account's messages are always in the same one. */
   lanes: number;
   laneOf: (accountNo: string, lanes: number) => number;
+  /** Messages read at once; they are held in memory. */
+  messagesMax: number;
   /** Orders in one delivery, at most, unless a single message has more. */
   ordersMax: number;
   attemptsMax: number;
@@ -42,9 +53,6 @@ export interface CancelledDelivery {
   cancellation: Cancellation;
 }
 
-/** Messages read at once. Their payloads are short; what they stand for is bounded by `ordersMax` a delivery. */
-const windowSize = 8_000;
-
 export interface RelayResult {
   sent: number;
   parked: number;
@@ -58,7 +66,9 @@ export async function relayOutbox(database: Database, sink: Sink, plan: RelayPla
   const result: RelayResult = { sent: 0, parked: 0 };
   let afterId = 0n;
   while (!plan.signal.aborted) {
-    const window = await database.read((session) => newMessages(session, ledgerTopic, afterId, windowSize, plan.shard));
+    const window = await database.read((session) =>
+      newMessages(session, ledgerTopic, afterId, plan.messagesMax, plan.shard),
+    );
     if (window.length === 0) break;
     const perLane: StoredMessage[][] = Array.from({ length: plan.lanes }, () => []);
     for (const message of window) {
@@ -126,7 +136,7 @@ async function deliver(
   result: RelayResult,
 ): Promise<void> {
   try {
-    await sink.deliver(batch.map(opened), plan.signal);
+    await sink.deliver(batch.map(sealed), plan.signal);
   } catch (error) {
     const reason = refusalIn(error);
     if (reason === null) throw error;
@@ -177,12 +187,16 @@ async function refuse(
 
 class UnreadablePayload extends Error {}
 
-function opened(message: StoredMessage): SettlementMessage & { id: bigint } {
-  const decoded = decodePayload(message.bizNo, message.payload, message.orders);
-  if (decoded === null || decoded.accountNo !== message.accountNo || decoded.batchDay !== message.batchDay) {
-    throw new UnreadablePayload(`The payload of message ${message.bizNo} cannot be read, or is not this message's.`);
-  }
-  return { ...decoded, id: message.id };
+function sealed(message: StoredMessage): SealedMessage {
+  const { id, bizNo, orders, payload, accountNo, batchDay } = message;
+  const open = (): SettlementMessage => {
+    const decoded = decodePayload(bizNo, payload, orders);
+    if (decoded === null || decoded.accountNo !== accountNo || decoded.batchDay !== batchDay) {
+      throw new UnreadablePayload(`The payload of message ${bizNo} cannot be read, or is not this message's.`);
+    }
+    return decoded;
+  };
+  return { id, bizNo, orders, open };
 }
 
 /** Why this message cannot be taken, whatever is tried; null when the trouble is not the message's own. */

@@ -2,7 +2,7 @@ import type { BatchDay } from '../kernel/batchDay.js';
 import { invariant } from '../kernel/invariant.js';
 import { netOrders, type Net } from '../netting/netOrders.js';
 import { fingerprint } from '../orders/fingerprint.js';
-import type { Order } from '../orders/order.js';
+import type { Orders } from '../orders/order.js';
 import { settlementMessage, type SettlementMessage } from '../outbox/message.js';
 
 /** Everything that settling a chunk will write, decided before the transaction begins. */
@@ -13,6 +13,8 @@ export interface SettlementPlan {
   readonly lane: number;
   /** Ascending. */
   readonly orderIds: readonly bigint[];
+  /** The orders are all INIT orders of the day from the first id to the last. */
+  readonly isRange: boolean;
   readonly nets: readonly Net[];
   /** Checksum of the orders as they were read; see `orders/fingerprint`. */
   readonly fingerprint: bigint;
@@ -21,9 +23,10 @@ export interface SettlementPlan {
 /** Pure: the nets of a chunk's orders. Each has a business number by its place, and one message: see `messagesOf`. */
 export function planSettlement(
   chunk: { runId: bigint; chunkNo: number; batchDay: BatchDay; lane: number },
-  orders: readonly Order[],
+  orders: Orders,
+  isRange = false,
 ): SettlementPlan {
-  const orderIds = orders.map((order) => order.id);
+  const orderIds = Array.from(orders, (order) => order.id);
   for (let at = 1; at < orderIds.length; at += 1) {
     invariant(
       (orderIds[at - 1] as bigint) < (orderIds[at] as bigint),
@@ -31,7 +34,7 @@ export function planSettlement(
       `Order ${String(orderIds[at])} is in its chunk twice, or out of order.`,
     );
   }
-  return { ...chunk, orderIds, nets: netOrders(orders), fingerprint: fingerprint(orders) };
+  return { ...chunk, orderIds, isRange, nets: netOrders(orders), fingerprint: fingerprint(orders) };
 }
 
 /** The outbox messages of a plan, one a net, made as they are taken. */
@@ -46,4 +49,10 @@ export function* messagesOf(plan: SettlementPlan): Generator<SettlementMessage> 
 /** The business number of a net, its message and its journal entry: made once, never reused. */
 export function bizNoOf(runId: bigint, chunkNo: number, netNo: number): string {
   return `S${String(runId)}.${String(chunkNo)}.${String(netNo)}`;
+}
+
+/** The chunk that a business number is of, and how the numbers of that chunk begin; null for another kind of number. */
+export function chunkOfBizNo(bizNo: string): { runId: bigint; chunkNo: number; prefix: string } | null {
+  const [prefix, runId, chunkNo] = /^S([0-9]+)\.([0-9]+)\./.exec(bizNo) ?? [];
+  return prefix === undefined ? null : { runId: BigInt(runId as string), chunkNo: Number(chunkNo), prefix };
 }

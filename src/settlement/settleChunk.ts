@@ -25,7 +25,7 @@ export async function settleChunk(
     name: 'settle chunk',
     work: async (trx) => {
       await markChunk(trx, plan, now());
-      if (!(await claimOrders(trx, plan.orderIds, plan))) throw new OrdersMoved();
+      if (!(await claimOrders(trx, plan))) throw new OrdersMoved();
       await insertNets(trx, plan);
       await appendOutbox(trx, messagesOf(plan), now());
       await fence(trx);

@@ -3,7 +3,7 @@ import { createConnection } from 'mysql2/promise';
 import { DatabaseEffects } from '../../src/batch/databaseEffects.js';
 import { repeatable } from '../../src/db/transaction.js';
 import { postSettlements } from '../../src/ledger/postSettlements.js';
-import { finishOrders } from '../../src/orders/queries.js';
+import { finishing } from '../../src/settlement/finishing.js';
 import { newMessages } from '../../src/outbox/queries.js';
 import { decodePayload } from '../../src/outbox/message.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
@@ -123,10 +123,10 @@ describe.each(databaseKinds)('confirmations of the relay that are lost or double
     const messages = stored.map((message) => {
       const decoded = decodePayload(message.bizNo, message.payload, message.orders);
       if (decoded === null) throw new Error(`Message ${message.bizNo} cannot be read.`);
-      return { ...decoded, id: message.id };
+      return { id: message.id, bizNo: message.bizNo, orders: message.orders, open: () => decoded };
     });
     const { signal } = new AbortController();
-    const ports = { now: () => '2026-11-30T01:00:00.000Z', fence: () => Promise.resolve(), finishOrders, signal };
+    const ports = { now: () => '2026-11-30T01:00:00.000Z', fence: () => Promise.resolve(), finishing, signal };
     await Promise.all([0, 1, 2].map(() => postSettlements(current.database, messages, ports)));
     expect(await everyRow(current.database)).toBe(before);
     await soundAfter(current.database, undisturbed);

@@ -17,6 +17,7 @@ const settings = {
   pageSize: 40,
   pagesAhead: 1,
   chunkSize: 30,
+  messagesMax: 4_000,
   leaseMs: 30_000,
   shardMs: 900_000,
   lookBackDays: 31,

@@ -81,6 +81,7 @@ export const smallSettings = {
   pageSize: 50,
   pagesAhead: 1,
   chunkSize: 10,
+  messagesMax: 25,
   leaseMs: 30_000,
   shardMs: 900_000,
   lookBackDays: 31,
