@@ -99,7 +99,7 @@ describe('precedence', () => {
       calendar: { timeZone: 'UTC', cutOff: '00:00' },
       accounts: { autoRegister: true },
       // Lanes and chunk size are left to the database's kind.
-      batch: { pageSize: 80_000, lookBackDays: 31, leaseDuration: 30_000, shardTimeout: 900_000, messageAttempts: 3 },
+      batch: { lookBackDays: 31, leaseDuration: 30_000, shardTimeout: 900_000, messageAttempts: 3 },
       shard: {},
       report: {},
     });

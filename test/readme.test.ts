@@ -32,7 +32,10 @@ describe('the README', () => {
     const shown = configSchema.parse(parse(yaml));
     const defaults = configSchema.parse({});
     // What depends on the engine has no default of its own; the README shows the servers' value.
-    expect(shown).toEqual({ ...defaults, batch: { ...defaults.batch, lanes: 4, pageSize: 300_000, chunkSize: 10_000 } });
+    expect(shown).toEqual({
+      ...defaults,
+      batch: { ...defaults.batch, lanes: 4, pageSize: 300_000, chunkSize: 10_000 },
+    });
   });
 });
 
