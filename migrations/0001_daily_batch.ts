@@ -48,7 +48,8 @@ export function up(v: Vocabulary): string[] {
       cancel_code ${v.code},
       constraint settlement_order_no unique (order_no),
       constraint settlement_order_type check (${oneOf('type', ['PAYMENT', 'REFUND', 'FEE', 'ADJUSTMENT'])}),
-      constraint settlement_order_sign check (type = 'ADJUSTMENT' or amount_minor >= 0),
+      constraint settlement_order_sign check (
+        type = 'ADJUSTMENT' or (reversal_of is null and amount_minor >= 0) or (reversal_of is not null and amount_minor < 0)),
       constraint settlement_order_state check (${oneOf('state', ['INIT', 'PROCESSING', 'SUCCESS', 'FAILED', 'CANCELED'])}),
       constraint settlement_order_chunk check (
         (state = 'INIT' and run_id is null and chunk_no is null)
@@ -60,6 +61,8 @@ export function up(v: Vocabulary): string[] {
     ) ${v.end}`,
     // The page of the watermark: one day, in the order of ids.
     `create index settlement_order_day on settlement_order (batch_day, id)`,
+    // What has been reversed of an order.
+    `create index settlement_order_reversal on settlement_order (reversal_of)${v.unlessNull('reversal_of')}`,
 
     `create table batch (
       batch_day ${v.day} not null primary key,
@@ -252,7 +255,7 @@ export function up(v: Vocabulary): string[] {
       release_reason ${v.text},
       retried_run_id ${v.big},
       constraint quarantine_once unique (batch_day, account_no, active),
-      constraint quarantine_code check (${oneOf('code', ['ACCOUNT_UNKNOWN', 'ACCOUNT_FROZEN', 'ACCOUNT_CLOSED', 'DATABASE_REFUSED'])}),
+      constraint quarantine_code check (${oneOf('code', ['ACCOUNT_UNKNOWN', 'ACCOUNT_FROZEN', 'ACCOUNT_CLOSED', 'DATABASE_REFUSED', 'REVERSAL_REFUSED'])}),
       constraint quarantine_active check (active is null or active = 1),
       constraint quarantine_released check ((active is null) = (released_at is not null))
     ) ${v.end}`,

@@ -25,6 +25,8 @@ export interface Vocabulary {
   text: string;
   /** Ends a CREATE TABLE. */
   end: string;
+  /** Ends a CREATE INDEX whose column is mostly null, where nulls need not be kept in it. */
+  unlessNull(column: string): string;
 }
 
 const sqlite: Vocabulary = {
@@ -42,6 +44,7 @@ const sqlite: Vocabulary = {
   moment: 'text',
   text: 'text',
   end: 'strict',
+  unlessNull: (column) => ` where ${column} is not null`,
 };
 
 function server(engine: 'mariadb' | 'mysql', collation: string): Vocabulary {
@@ -60,6 +63,7 @@ function server(engine: 'mariadb' | 'mysql', collation: string): Vocabulary {
     moment: 'datetime(3)',
     text: `longtext character set utf8mb4 collate ${collation}`,
     end: `engine = InnoDB default character set utf8mb4 collate ${collation}`,
+    unlessNull: () => '',
   };
 }
 

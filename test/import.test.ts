@@ -10,7 +10,7 @@ import { count, importFiles, type FileOutcome } from '../src/orders/importFiles.
 import { orderImport } from '../src/orders/importOrders.js';
 import type { Database } from '../src/db/database.js';
 import type { Transaction } from '../src/db/session.js';
-import type { Unit } from '../src/db/transaction.js';
+import { repeatable, type Unit } from '../src/db/transaction.js';
 import { createTestDatabase, onEachDatabase } from './support/databases.js';
 import {
   forgetEverything,
@@ -77,10 +77,22 @@ onEachDatabase('importing orders', (given) => {
     const asNdjson = [orderLine({ reversal_of: 'O-0' }).split(','), ['O,2', ...orderLine().split(',').slice(1)]]
       .map((values) => JSON.stringify(Object.fromEntries(values.map((value, at) => [keys[at], value]))))
       .join('\n');
+    const givenSettled = async (): Promise<void> => {
+      await importOrders(database(), csv(orderLine({ order_no: 'O-0' })));
+      await database().transact(
+        repeatable('settled', (trx) =>
+          trx.change(
+            `update settlement_order set state = 'SUCCESS', run_id = 1, chunk_no = 1, finished_at = '2026-11-29 11:00:00.000'`,
+          ),
+        ),
+      );
+    };
+    await givenSettled();
     expect(await importOrders(database(), asCsv)).toMatchObject({ accepted: 2 });
     const stored = await storedOrders(database());
     expect(await importOrders(database(), asNdjson)).toMatchObject({ accepted: 0, repeated: 2, rejectedCount: 0 });
     await forgetEverything(database());
+    await givenSettled();
     expect(await importOrders(database(), asNdjson)).toMatchObject({ accepted: 2 });
     expect(await storedOrders(database())).toEqual(stored);
   });

@@ -158,13 +158,13 @@ const byOtherKeys = [
 
 test('every UPDATE and DELETE names its rows by primary key, or is one of a few that are listed', () => {
   const keys: Record<string, RegExp> = {
-    settlement_order: /where id (in \(|= )/,
+    settlement_order: /where id (in \(|= |between )/,
     account: /where account_no (in \(|= )/,
     batch: /where batch_day = /,
     run: /where id = /,
     lease: /where job = /,
-    outbox: /where id (in \(|= )/,
-    quarantine: /where id (in \(|= )/,
+    outbox: /where id (in \(|= |between )/,
+    quarantine: /where id (in \(|= |between )/,
   };
   const changing = shapes().filter((sql) => /^(update|delete)/i.test(sql));
   const tableOf = (sql: string): string => /^(?:update|delete from) ([a-z_]+)/.exec(sql)?.[1] ?? '';

@@ -7,6 +7,8 @@ import { emptyBooks, smallDays, writeBooks } from './support/books.js';
 import { onEachDatabase } from './support/databases.js';
 import { settle } from './support/program.js';
 
+const checks = Object.keys(verifyChecks).length;
+
 onEachDatabase('settle verify', (current) => {
   const change = (sql: string): Promise<number> =>
     current().database.transact(repeatable('change', (trx) => trx.change(sql)));
@@ -69,7 +71,7 @@ onEachDatabase('settle verify', (current) => {
   test('ends with 0 and a line for each check when the books agree', async () => {
     const { code, stdout } = await run('verify');
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^The books agree with themselves: 15 checks, no contradiction\.\n/);
+    expect(stdout).toContain(`The books agree with themselves: ${String(checks)} checks, no contradiction.\n`);
     for (const name of Object.keys(verifyChecks))
       expect(stdout).toMatch(new RegExp(`^ok +${name} +[0-9]+ examined$`, 'm'));
   });
@@ -80,7 +82,7 @@ onEachDatabase('settle verify', (current) => {
     expect(code).toBe(4);
     expect(stdout).toMatch(/^The books contradict themselves: net, payload, journal-entry, sub-ledger\.\n/);
     expect(stdout).toContain('net 7/1/2: is USD 15.86, its orders add up to USD 15.85');
-    expect(stdout.match(/examined$/gm)).toHaveLength(15);
+    expect(stdout.match(/examined$/gm)).toHaveLength(checks);
   });
 
   test('--json is one document of the agreed form', async () => {

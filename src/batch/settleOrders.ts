@@ -1,5 +1,6 @@
 import { accountStatesOf } from '../orders/accountsQueries.js';
 import type { OrderPage } from '../orders/orderPage.js';
+import { refusedReversals } from '../orders/reversals.js';
 import { readOrderPages } from '../orders/readPages.js';
 import type { SetAside } from '../settlement/quarantine.js';
 import { Lanes } from '../sharding/lanes.js';
@@ -86,12 +87,15 @@ const detailOf = {
 /** Sets accounts aside that must not be settled, and gives the page of the others, as far as this run still works on them. */
 async function withoutBlocked(deps: BatchDeps, run: Run, page: OrderPage): Promise<OrderPage> {
   const states = await deps.database.read((session) => accountStatesOf(session, page.accountNos));
+  const refused = await deps.database.read((session) => refusedReversals(session, page.idsThatMayReverse()));
   const blocked: SetAside[] = [];
   page.accountNos.forEach((accountNo, account) => {
     const state = states.get(accountNo) ?? 'UNKNOWN';
-    if (state === 'ACTIVE' || run.setAside.has(accountNo) || run.leftToNext.has(accountNo)) return;
+    const detail = refused.get(accountNo);
+    if (run.setAside.has(accountNo) || run.leftToNext.has(accountNo)) return;
     const orders = page.ordersOf[account] as number;
-    blocked.push({ accountNo, code: codeOf[state], detail: detailOf[state], orders });
+    if (state !== 'ACTIVE') blocked.push({ accountNo, code: codeOf[state], detail: detailOf[state], orders });
+    else if (detail !== undefined) blocked.push({ accountNo, code: 'REVERSAL_REFUSED', detail, orders });
   });
   if (blocked.length > 0) {
     await deps.effects.setAside(run, blocked);

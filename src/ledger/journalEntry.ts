@@ -32,15 +32,15 @@ export interface Settlement {
 
 /**
  * Books a settlement. Payments: Dr channel receivable / Cr merchant payable; refunds the reverse; fees: Dr merchant
- * payable / Cr fee income; adjustments: Dr adjustments / Cr merchant payable, reversed when negative. Legs of one side
- * of one account are merged; amounts of zero leave no leg, so a settlement of zeros is an entry without legs.
+ * payable / Cr fee income; adjustments: Dr adjustments / Cr merchant payable. A negative amount (an adjustment's, or what
+ * a reversal takes back) turns the sides. Legs of one side of one account are merged; amounts of zero leave no leg, so a settlement of zeros is an entry without legs.
  */
 export function settlementEntry({ bizNo, accountNo, currency, netMinor, lines }: Settlement): JournalEntry {
   const legs: OpenLeg[] = [];
   for (const { type, channel, amountMinor } of lines) {
     if (amountMinor === 0n) continue;
     const magnitude = amountMinor < 0n ? -amountMinor : amountMinor;
-    const raises = type === 'PAYMENT' || (type === 'ADJUSTMENT' && amountMinor > 0n);
+    const raises = (type === 'PAYMENT' || type === 'ADJUSTMENT') === amountMinor > 0n;
     const [counter, sub] = counterAccount(type, channel);
     addLeg(legs, {
       ledgerAccount: counter,

@@ -3,12 +3,12 @@ import { minorMax } from '../kernel/money.js';
 import type { OrderType } from '../kernel/states.js';
 import { signedAmount, type Order } from '../orders/order.js';
 
-/** Orders of one type and channel within a net; positive and negative adjustments are lines of their own. */
+/** Orders of one type and channel within a net; negative amounts (adjustments, reversals) are lines of their own. */
 export interface NetLine {
   readonly type: OrderType;
   readonly channel: string;
   readonly orders: number;
-  /** Sum of the orders' amounts; negative only for adjustments. */
+  /** Sum of the orders' amounts; negative for adjustments that take away, and for reversals. */
   readonly amountMinor: bigint;
 }
 

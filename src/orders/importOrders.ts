@@ -5,9 +5,10 @@ import type { Unit } from '../db/transaction.js';
 import { accountStatesOf, insertAccounts } from './accountsQueries.js';
 import type { ImportKind, PlacedRow } from './importFiles.js';
 import { shown } from '../kernel/printable.js';
-import type { RejectedRow } from './importProblems.js';
+import type { RejectedRow, RowFault } from './importProblems.js';
 import { insertOrders, ordersByNo, type StoredOrder } from './importQueries.js';
 import type { UnitOutcome } from './importTally.js';
+import { reversalFault, reversibles, type Reversible } from './reversals.js';
 import { differingColumns, orderColumns, readOrderRow, type OrderRow } from './orderRow.js';
 
 /** How order files are imported. With `autoRegister` an order of an unknown account registers it as ACTIVE. */
@@ -34,7 +35,9 @@ async function storeOrders(
   const unit: Unit<UnitOutcome> = {
     name: 'import orders',
     work: async (trx) => {
-      plan = planUnit(rows, await ordersByNo(trx, [...new Set(rows.map(({ row }) => row.orderNo))]));
+      const stored = await ordersByNo(trx, [...new Set(rows.map(({ row }) => row.orderNo))]);
+      const named = new Set(rows.flatMap(({ row }) => row.reversalOf ?? []));
+      plan = planUnit(rows, stored, await reversibles(trx, [...named], true));
       if (registered !== null) await registerAccounts(trx, plan.fresh, registered, now);
       await insertOrders(trx, plan.fresh);
       return plan.outcome;
@@ -82,8 +85,15 @@ interface UnitPlan {
   outcome: UnitOutcome;
 }
 
-/** Decides for each row: new, a repeat of what is known, or in conflict with it. The first copy is always kept. */
-export function planUnit(rows: readonly PlacedRow<OrderRow>[], stored: ReadonlyMap<string, StoredOrder>): UnitPlan {
+/**
+ * Decides for each row: new, a repeat of what is known, in conflict with it (the first copy is always kept), or a
+ * reversal that fits nothing.
+ */
+export function planUnit(
+  rows: readonly PlacedRow<OrderRow>[],
+  stored: ReadonlyMap<string, StoredOrder>,
+  reversible: ReadonlyMap<string, Reversible> = new Map(),
+): UnitPlan {
   const placed = new Map<string, PlacedRow<OrderRow>>();
   const fresh: OrderRow[] = [];
   const rejected: RejectedRow[] = [];
@@ -93,6 +103,11 @@ export function planUnit(rows: readonly PlacedRow<OrderRow>[], stored: ReadonlyM
     const here = placed.get(row.orderNo);
     const first = before ?? here?.row;
     if (first === undefined) {
+      const fault = faultOf(row, placed, reversible);
+      if (fault !== null) {
+        rejected.push({ line, ...fault });
+        continue;
+      }
       placed.set(row.orderNo, { line, row });
       fresh.push(row);
       continue;
@@ -109,6 +124,24 @@ export function planUnit(rows: readonly PlacedRow<OrderRow>[], stored: ReadonlyM
     }
   }
   return { fresh, outcome: { accepted: fresh.length, updated: 0, repeated, rejected } };
+}
+
+/** Why a new row cannot be stored beside those before it; null when it can. */
+function faultOf(
+  row: OrderRow,
+  placed: ReadonlyMap<string, PlacedRow<OrderRow>>,
+  reversible: ReadonlyMap<string, Reversible>,
+): RowFault | null {
+  const { reversalOf } = row;
+  if (reversalOf === null) return null;
+  const inFile = placed.get(reversalOf)?.row;
+  const original =
+    inFile === undefined
+      ? reversible.get(reversalOf)
+      : { ...inFile, state: 'INIT' as const, isReversal: inFile.reversalOf !== null, reversedMinor: 0n };
+  const fault = reversalFault({ ...row, reversalOf }, original);
+  if (fault === null && original !== undefined) original.reversedMinor += row.amountMinor;
+  return fault;
 }
 
 async function registerAccounts(

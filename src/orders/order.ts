@@ -5,7 +5,7 @@ export interface Order {
   readonly id: bigint;
   readonly accountNo: string;
   readonly type: OrderType;
-  /** As captured: zero or positive, except for an ADJUSTMENT. */
+  /** As captured: zero or positive, except for an ADJUSTMENT. A reversal's sign is turned. */
   readonly amountMinor: bigint;
   readonly currency: string;
   readonly channel: string;

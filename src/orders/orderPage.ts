@@ -93,6 +93,16 @@ export class OrderPage {
     return this.accounts[at] as number;
   }
 
+  /** Ids of the orders that may be reversals: an amount below zero, or an adjustment of either sign. */
+  idsThatMayReverse(): bigint[] {
+    const adjusts = this.kindList.map(({ type }) => type === 'ADJUSTMENT');
+    const ids: bigint[] = [];
+    for (let at = 0; at < this.count; at += 1) {
+      if (this.amountOf(at) < 0n || adjusts[this.kinds[at] as number] === true) ids.push(this.idOf(at));
+    }
+    return ids;
+  }
+
   /** The page without the orders of these accounts; the page itself when it has none. */
   without(accountNos: ReadonlySet<string>): OrderPage {
     const stay = this.accountNos.map((accountNo) => !accountNos.has(accountNo));

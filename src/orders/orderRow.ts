@@ -18,7 +18,7 @@ export interface OrderRow {
   accountNo: string;
   batchDay: string;
   type: OrderType;
-  /** Minor units; negative only for an ADJUSTMENT. */
+  /** Minor units; negative only for an ADJUSTMENT. Of a reversal, the sign is turned: it takes back what was captured. */
   amountMinor: bigint;
   currency: string;
   channel: string;
@@ -60,9 +60,8 @@ export function readOrderRow(values: readonly (string | null)[]): OrderRow | Row
       `occurred_at ${shown(occurredAtText)} is not an instant with an offset, such as 2026-11-29T10:00:00Z.`,
     );
   }
-  const badReversal = reversalOf === null ? null : reversalFault(reversalOf, orderNo);
-  if (badReversal !== null) return badReversal;
-  return { orderNo, accountNo, batchDay, type, amountMinor, currency, channel, occurredAt, reversalOf };
+  const row = { orderNo, accountNo, batchDay, type, amountMinor, currency, channel, occurredAt, reversalOf };
+  return reversalOf === null ? row : (reversalFault(reversalOf, row, amount) ?? { ...row, amountMinor: -amountMinor });
 }
 
 /** Names the columns in which two orders of the same number differ; none means that one repeats the other. */
@@ -98,11 +97,13 @@ export function idFault(code: RowFaultCode, column: string, id: string): RowFaul
   return fault(code, `${column} ${id === '' ? '' : `${shown(id)} `}${idAdvice[problem]}.`);
 }
 
-function reversalFault(reversalOf: string, orderNo: string): RowFault | null {
+function reversalFault(reversalOf: string, { orderNo, amountMinor }: OrderRow, amount: string): RowFault | null {
   if (reversalOf === orderNo) {
     return fault('BAD_REVERSAL_OF', `reversal_of ${shown(reversalOf)} names the order itself.`);
   }
-  return idFault('BAD_REVERSAL_OF', 'reversal_of', reversalOf);
+  const badId = idFault('BAD_REVERSAL_OF', 'reversal_of', reversalOf);
+  if (badId !== null) return badId;
+  return amountMinor === 0n ? fault('BAD_REVERSAL_OF', `amount ${shown(amount)} reverses nothing.`) : null;
 }
 
 function amountFault(problem: AmountProblem, amount: string, currency: string, scale: number): RowFault {

@@ -15,6 +15,7 @@ export const verifyChecks = {
   batch: 'a closed batch has nothing left and counts its orders right',
   'source-total': 'the frozen source is what was settled, set aside or withdrawn',
   'withdrawn-order': 'a withdrawn order was not settled',
+  reversal: 'a reversal takes back a settled order of its kind, never more than there was',
   'sub-ledger': "the merchants' nets add up to their control account",
   'trial-balance': 'debits equal credits over the whole ledger',
 } as const;

@@ -81,7 +81,8 @@ export function expectedLegs(accountNo: string, lines: readonly Line[]): Map<str
     if (amountMinor !== 0n) legs.set(key, (legs.get(key) ?? 0n) + amountMinor);
   };
   for (const { type, channel, amountMinor } of lines) {
-    const raises = type === 'PAYMENT' || (type === 'ADJUSTMENT' && amountMinor >= 0n);
+    const adds = type === 'PAYMENT' || type === 'ADJUSTMENT';
+    const raises = amountMinor >= 0n ? adds : !adds; // below zero: it takes back what the type does
     const magnitude = amountMinor < 0n ? -amountMinor : amountMinor;
     const [other, sub] =
       type === 'FEE'

@@ -8,6 +8,7 @@ import { checkWindow } from './chunkChecks.js';
 import { chunkWindows } from './chunkRows.js';
 import { checkDay } from './dayChecks.js';
 import { everyDay, requireBatch } from './days.js';
+import { checkReversals } from './reversalChecks.js';
 import { listedMax, sidesAgree, subLedgerSides, trialBalance } from './ledgerProof.js';
 
 export interface VerifyOptions {
@@ -37,6 +38,7 @@ export async function verifyBooks(database: Database, options: VerifyOptions = {
     }
     await checkNetMessages(session, checklist, batchDay);
     await checkStrays(session, checklist);
+    await checkReversals(session, checklist);
     await checkLedger(session, checklist);
     return checklist.result();
   });

@@ -4,7 +4,8 @@ import { fromInstant, oneOfIds, toBigInt, toText } from '../db/values.js';
 import { andInShard, type Shard } from '../sharding/shard.js';
 
 /** Why an account was set aside for a day. Closed set, mirrored by a CHECK. */
-export type QuarantineCode = 'ACCOUNT_UNKNOWN' | 'ACCOUNT_FROZEN' | 'ACCOUNT_CLOSED' | 'DATABASE_REFUSED';
+export type QuarantineCode =
+  'ACCOUNT_UNKNOWN' | 'ACCOUNT_FROZEN' | 'ACCOUNT_CLOSED' | 'DATABASE_REFUSED' | 'REVERSAL_REFUSED';
 
 export interface SetAside {
   accountNo: string;

@@ -82,9 +82,22 @@ class Model {
     const [orderNo = '', accountNo = ''] = row;
     const known = this.orders.get(orderNo);
     if (known !== undefined) return known.join('|') === row.join('|') ? 'repeated' : 'DUPLICATE_CONFLICT';
+    const fault = this.reversal(row);
+    if (fault !== null) return fault;
     this.orders.set(orderNo, row);
     if (!this.accounts.has(accountNo)) this.accounts.set(accountNo, 'ACTIVE');
     return 'accepted';
+  }
+
+  /** Nothing is settled here, so that no reversal is taken. */
+  private reversal(row: string[]): string | null {
+    const named = row[8] ?? 'null';
+    if (named === 'null') return null;
+    const original = this.orders.get(named);
+    if (original === undefined) return 'REVERSAL_UNKNOWN';
+    const isBelowZero = (order: string[]): boolean => order[4]?.startsWith('-') ?? false;
+    const isAlike = [1, 3, 5, 6].every((at) => row[at] === original[at]) && isBelowZero(row) === isBelowZero(original);
+    return isAlike ? 'REVERSAL_NOT_SETTLED' : 'REVERSAL_DIFFERS';
   }
 
   private account([accountNo = '', state = '']: string[]): string {

@@ -192,6 +192,7 @@ function judgedOrder(value: Value): { code: string; stored: string[] } {
   if (occurredAt === null) return refused('BAD_OCCURRED_AT');
   const reversal = text('reversal_of');
   if (reversal !== '' && (reversal === text('order_no') || !isId(reversal))) return refused('BAD_REVERSAL_OF');
+  if (reversal !== '' && minor === 0n) return refused('BAD_REVERSAL_OF');
   const stored = [
     text('order_no'),
     text('account_no'),

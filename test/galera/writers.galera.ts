@@ -69,7 +69,10 @@ test('certification failures: the unit is done again as a whole, and nothing is 
       fought += 1;
       await far.transact(
         repeatable('note', (trx) =>
-          change.call(trx, `update settlement_order set reversal_of = 'N${String(fought)}' where id in (${rows})`),
+          change.call(
+            trx,
+            `update settlement_order set occurred_at = '2026-01-01 00:00:00.${String(fought).padStart(6, '0')}' where id in (${rows})`,
+          ),
         ),
       );
     }

@@ -1,0 +1,143 @@
+import type { Session } from '../db/session.js';
+import { exactSum, oneOfIds, placeholders, sumIn, toBigInt, toText, toTextOrNull } from '../db/values.js';
+import { shown } from '../kernel/printable.js';
+import type { OrderState, OrderType } from '../kernel/states.js';
+import type { RowFault } from './importProblems.js';
+import { parts } from './importQueries.js';
+
+/** An order that takes back what another one did, wholly or in part: of the same kind, its amount's sign turned. */
+export interface Reversal {
+  orderNo: string;
+  reversalOf: string;
+  accountNo: string;
+  type: OrderType;
+  amountMinor: bigint;
+  currency: string;
+  channel: string;
+}
+
+/** An order that is to be reversed, with the sum of its reversals: of the other sign, or zero. */
+export interface Reversible extends Omit<Reversal, 'orderNo' | 'reversalOf'> {
+  state: OrderState;
+  isReversal: boolean;
+  reversedMinor: bigint;
+}
+
+/**
+ * Why this reversal cannot be booked beside those that `original` has already; null when it can. Only what is in the
+ * books is reversed, so the original must be SUCCESS; an INIT order is cancelled instead.
+ */
+export function reversalFault(reversal: Reversal, original: Reversible | undefined): RowFault | null {
+  const named = `reversal_of ${shown(reversal.reversalOf)}`;
+  if (original === undefined) return { code: 'REVERSAL_UNKNOWN', message: `${named} is no order that is known.` };
+  if (original.isReversal) return { code: 'REVERSAL_UNKNOWN', message: `${named} is itself a reversal.` };
+  const columns = [
+    ['account_no', original.accountNo === reversal.accountNo],
+    ['type', original.type === reversal.type],
+    ['currency', original.currency === reversal.currency],
+    ['channel', original.channel === reversal.channel],
+    ['sign of the amount', original.amountMinor < 0n === reversal.amountMinor > 0n],
+  ] as const;
+  const differing = columns.filter(([, isSame]) => !isSame).map(([column]) => column);
+  if (differing.length > 0) {
+    return { code: 'REVERSAL_DIFFERS', message: `${named} is an order of another ${differing.join(', ')}.` };
+  }
+  if (original.state !== 'SUCCESS') {
+    return {
+      code: 'REVERSAL_NOT_SETTLED',
+      message: `${named} is ${original.state}, not SUCCESS: there is nothing in the books to reverse.`,
+    };
+  }
+  const left = magnitude(original.amountMinor) - magnitude(original.reversedMinor);
+  if (magnitude(reversal.amountMinor) > left) {
+    const rest = left <= 0n ? 'nothing' : `${String(left)} minor units`;
+    return { code: 'REVERSAL_TOO_LARGE', message: `${named} has ${rest} left to reverse.` };
+  }
+  return null;
+}
+
+function magnitude(amount: bigint): bigint {
+  return amount < 0n ? -amount : amount;
+}
+
+/**
+ * The orders of these numbers, as what a reversal may name. `hold` keeps others from reversing them too until the
+ * transaction ends.
+ */
+export async function reversibles(
+  session: Session,
+  orderNos: readonly string[],
+  hold: boolean,
+): Promise<Map<string, Reversible>> {
+  const found = new Map<string, Reversible>();
+  for (const part of parts([...orderNos].sort())) {
+    const originals = await session.tuples(
+      `select order_no, account_no, type, amount_minor, currency, channel, state, reversal_of from settlement_order
+        where order_no in (${placeholders(part)}) order by order_no
+        ${hold && session.dialect === 'mysql' ? 'for update' : ''}`,
+      part,
+    );
+    const sums = await session.rows(
+      `select reversal_of, ${exactSum(session.dialect, 'amount_minor', 'reversed')} from settlement_order
+        where reversal_of in (${placeholders(part)}) and state not in ('FAILED', 'CANCELED') group by reversal_of`,
+      part,
+    );
+    const reversed = new Map(sums.map((row) => [toText(row['reversal_of']), sumIn(row, 'reversed')]));
+    for (const [orderNo, accountNo, type, amountMinor, currency, channel, state, reversalOf] of originals) {
+      found.set(toText(orderNo), {
+        accountNo: toText(accountNo),
+        type: toText(type) as OrderType,
+        amountMinor: toBigInt(amountMinor),
+        currency: toText(currency),
+        channel: toText(channel),
+        state: toText(state) as OrderState,
+        isReversal: toTextOrNull(reversalOf) !== null,
+        reversedMinor: reversed.get(toText(orderNo)) ?? 0n,
+      });
+    }
+  }
+  return found;
+}
+
+const idsMax = 10_000;
+
+/**
+ * Reversals among these orders that cannot be booked, though they are in the table: written by others, past the door.
+ * By account, with the sentence that says why.
+ */
+export async function refusedReversals(session: Session, orderIds: readonly bigint[]): Promise<Map<string, string>> {
+  const refused = new Map<string, string>();
+  for (let at = 0; at < orderIds.length; at += idsMax) {
+    const reversals = await reversalsAmong(session, orderIds.slice(at, at + idsMax));
+    const originals = await reversibles(session, [...new Set(reversals.map(({ reversalOf }) => reversalOf))], false);
+    for (const reversal of reversals) {
+      const original = originals.get(reversal.reversalOf);
+      // It is in the table already, and so in the sum of the original's reversals.
+      const others = original && { ...original, reversedMinor: original.reversedMinor - reversal.amountMinor };
+      const fault = reversalFault(reversal, others);
+      if (fault !== null) refused.set(reversal.accountNo, `Order ${shown(reversal.orderNo)}: ${fault.message}`);
+    }
+  }
+  return refused;
+}
+
+async function reversalsAmong(session: Session, orderIds: readonly bigint[]): Promise<Reversal[]> {
+  const ids = oneOfIds(session.dialect, 'id', orderIds);
+  const rows = await session.tuples(
+    `select order_no, reversal_of, account_no, type, amount_minor, currency, channel from settlement_order
+      where ${ids.sql} and reversal_of is not null`,
+    ids.bindings,
+  );
+  return rows.map((row) => {
+    const [orderNo, reversalOf, accountNo, type, amountMinor, currency, channel] = row;
+    return {
+      orderNo: toText(orderNo),
+      reversalOf: toText(reversalOf),
+      accountNo: toText(accountNo),
+      type: toText(type) as OrderType,
+      amountMinor: toBigInt(amountMinor),
+      currency: toText(currency),
+      channel: toText(channel),
+    };
+  });
+}
