@@ -34,6 +34,7 @@ onEachDatabase('settle verify', (current) => {
       'journal-balance': 10,
       'ledger-entry': 24,
       batch: 2,
+      reversal: 0,
       'source-total': 9,
       'withdrawn-order': 1,
       'sub-ledger': 3,
