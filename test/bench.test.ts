@@ -18,8 +18,8 @@ interface Ended {
 }
 
 /** The benchmark as `npm run bench` starts it; the tests' set-up has built it. */
-function bench(args: readonly string[], cwd = process.cwd()): Promise<Ended> {
-  const child = spawn(process.execPath, [program, ...args], { cwd });
+function bench(args: readonly string[], cwd = process.cwd(), env = {}): Promise<Ended> {
+  const child = spawn(process.execPath, [program, ...args], { cwd, env: { ...process.env, ...env } });
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (text: Buffer) => (stdout += text.toString()));
@@ -127,6 +127,12 @@ describe('benchmark on a server of its own', () => {
     expect(settle[0]?.counts?.statements).toBeGreaterThan(20);
     expect(settle[0]?.foreign?.statements).toBeGreaterThan(8);
   }, 300_000);
+
+  test('fails where there is no server, and does not make do with SQLite', async () => {
+    const ended = await bench(small, process.cwd(), { SETTLE_TEST_SERVER_BINARY: '/nowhere/mysqld' });
+    expect(ended).toMatchObject({ code: 1, stdout: '' });
+    expect(ended.stderr).not.toContain('SQLite');
+  });
 });
 
 describe('--save', () => {
