@@ -79,7 +79,7 @@ const made = {
   date: '2026-12-01T10:00:00.000Z',
   commit: '0123456789abcdef0123456789abcdef01234567',
   command: 'npm run bench -- --orders 1000 --save',
-  machine: { cpus: 2, cpu: 'Some Processor', memoryBytes: 25_276_059_648, node: 'v20.20.2' },
+  machine: { cpus: 2, cpu: 'Some Processor', memoryBytes: 25_276_059_648, node: 'v20.20.2', load: 0.25 },
 };
 const contestLine: ContestLine = {
   measure: 'contest',
@@ -153,7 +153,7 @@ ${firstMarker}
 npm run bench -- --orders 1000 --save
 \`\`\`
 
-2026-12-01, commit 0123456, 2 × Some Processor, 24 GiB, Node 20.20.2.
+2026-12-01, commit 0123456, 2 × Some Processor, 24 GiB, load 0.3 before, Node 20.20.2.
 MariaDB 10.11.19-log, log_bin = ON.
 1,000,000 orders of 100 accounts, medians of 3 rounds, the floor in ranges of 10,000 orders:
 
@@ -176,7 +176,7 @@ MariaDB 10.11.19-log, log_bin = ON.
 npm run bench -- --scale 100,1000 --save
 \`\`\`
 
-2026-12-01, commit 0123456, 2 × Some Processor, 24 GiB, Node 20.20.2.
+2026-12-01, commit 0123456, 2 × Some Processor, 24 GiB, load 0.3 before, Node 20.20.2.
 SQLite 3.53.2, WAL.
 Settle alone on 50,000 accounts, one of which has 70 % of the orders: time, in times of the row above too, and peak memory:
 

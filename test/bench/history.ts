@@ -53,7 +53,14 @@ const made = {
   /** The tree held changes that no commit has. */
   dirty: z.literal(true).optional(),
   command: z.string().startsWith('npm run bench'),
-  machine: z.strictObject({ cpus: whole, cpu: z.string(), memoryBytes: whole, node: z.string().startsWith('v') }),
+  machine: z.strictObject({
+    cpus: whole,
+    cpu: z.string(),
+    memoryBytes: whole,
+    node: z.string().startsWith('v'),
+    /** Programs that were at work when the benchmark began, as a mean of the last minute. */
+    load: z.number().nonnegative(),
+  }),
 };
 
 const day = { accounts: whole, shape: z.enum(dayShapes), lanes: whole.nullable() };

@@ -24,14 +24,15 @@ async function measure(options: Measure, args: readonly string[]): Promise<numbe
   const { database } = options;
   const named = database === undefined ? null : { url: database, label: parseDatabaseUrl(database).label };
   if (options.save) assertCanSave();
-  const made = options.save ? madeBy(args, named) : null;
+  const found = machine();
+  const made = options.save ? { ...madeBy(args, named), machine: found } : null;
 
   const report =
     options.measure === 'contest'
       ? contestReport(options.contest, await onEachPlace(options, (place) => contest(place, options.contest, say)))
       : scaleReport(options.scale, await onEachPlace(options, (place) => scale(place, options.scale, say)));
 
-  const document = { schema: 'settle.bench', schemaVersion: 2, machine: machine(), ...report.document };
+  const document = { schema: 'settle.bench', schemaVersion: 2, machine: found, ...report.document };
   process.stdout.write(options.json ? `${JSON.stringify(document, null, 2)}\n` : report.text);
   const same = report.differences.length === 0;
   if (made !== null && same) save(report.saved, made);

@@ -79,14 +79,14 @@ ${table(line.engines, rows)}`;
 }
 
 function madeText({ date, commit, dirty, command, machine, engines }: HistoryLine): string {
-  const { cpus, cpu, memoryBytes, node } = machine;
+  const { cpus, cpu, memoryBytes, node, load } = machine;
   const changed = dirty === true ? ' with changes that were not committed' : '';
   const gibibytes = Math.round(memoryBytes / 1024 ** 3);
   return `\`\`\`sh
 ${command}
 \`\`\`
 
-${date.slice(0, 10)}, commit ${commit.slice(0, 7)}${changed}, ${String(cpus)} × ${cpu}, ${String(gibibytes)} GiB, Node ${node.slice(1)}.
+${date.slice(0, 10)}, commit ${commit.slice(0, 7)}${changed}, ${String(cpus)} × ${cpu}, ${String(gibibytes)} GiB, load ${load.toFixed(1)} before, Node ${node.slice(1)}.
 ${engines.map(({ server }) => server).join('; ')}.`;
 }
 

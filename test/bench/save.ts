@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { cpus, totalmem } from 'node:os';
+import { cpus, loadavg, totalmem } from 'node:os';
 import { instantText } from '../../src/kernel/clock.js';
 import { parseHistory, type Made } from './history.js';
 import { withFigures } from './readme.js';
@@ -12,7 +12,10 @@ const historyFile = 'test/bench/history.jsonl';
 const readmeFile = 'README.md';
 
 /** What made the figures. Asked before they are measured, for the tree may change meanwhile. */
-export function madeBy(args: readonly string[], database: { url: string; label: string } | null): Omit<Made, 'date'> {
+export function madeBy(
+  args: readonly string[],
+  database: { url: string; label: string } | null,
+): Pick<Made, 'commit' | 'dirty' | 'command'> {
   const commit = git('rev-parse', 'HEAD').trim();
   // Figures saved just before are no change of what is measured.
   const changes = git('status', '--porcelain', '--', '.', `:(exclude)${historyFile}`, `:(exclude)${readmeFile}`);
@@ -20,13 +23,14 @@ export function madeBy(args: readonly string[], database: { url: string; label: 
     commit,
     ...(changes === '' ? {} : { dirty: true }),
     command: commandText(args, database),
-    machine: machine(),
   };
 }
 
 export function machine(): Made['machine'] {
   const all = cpus();
-  return { cpus: all.length, cpu: all[0]?.model ?? 'unknown', memoryBytes: totalmem(), node: process.version };
+  const [load = 0] = loadavg();
+  const cpu = all[0]?.model ?? 'unknown';
+  return { cpus: all.length, cpu, memoryBytes: totalmem(), node: process.version, load: Number(load.toFixed(2)) };
 }
 
 /** What to type for the same again, without the password that a database's URL may hold. */
