@@ -1,155 +1,147 @@
-import { disagreements, readBooks, shortcomings, type Books } from './books.js';
-import type { Size } from './data.js';
-import { runFloor } from './floor.js';
-import { besideForeignWriter, createForeignTable, dropForeignTable, type ForeignLatency } from './foreignWriter.js';
-import { runOneByOne } from './oneByOne.js';
-import { describeServer, freshDay, withDatabase, type Place } from './place.js';
-import { runSettle } from './settleProcess.js';
+import type { Engine } from '../../migrations/vocabulary.js';
+import { disagreements, shortcomings } from './books.js';
+import type { Day, DayShape } from './data.js';
+import { dropForeignTable, type ForeignLatency } from './foreignWriter.js';
+import { idleLatency, lapFloor, lapOneByOne, lapSettle, type Lap, type Left } from './laps.js';
+import { median } from './median.js';
+import { describeServer, withDatabase, type Place } from './place.js';
 
 export interface ContestOptions {
-  size: Size;
+  day: Day;
   /** Orders of the sample that (b) settles. */
   sample: number;
   rangeOrders: number;
+  /** 1 among them; a SQLite file has one writer, and so one. */
+  floorConnections: readonly number[];
   repeat: number;
   lanes: number | undefined;
+  /** Settle also on a day of this size of which one account has 70 %. */
+  elephant: boolean;
   /** Lets the floor leave the last order out: the comparison of the books must then fail. */
   skipOneOrder: boolean;
 }
 
-export interface Rate {
-  orders: number;
-  ms: number;
-  ordersPerSecond: number;
-}
-
-/** One run of (a) or (c). */
-export interface Lap extends Rate {
-  messages: number;
-  parts: Record<string, number>;
-  peakBytes: number | null;
-  foreign: ForeignLatency | null;
-}
-
 export interface EngineResult {
+  engine: Engine;
   server: string;
-  floor: Lap[];
-  oneByOne: Rate & { connections: number };
+  floors: { connections: number; laps: Lap[] }[];
+  oneByOne: { connections: number; lap: Lap };
   settle: Lap[];
-  /** Median over the rounds of the ratio within a round, whose two laps ran one after the other. */
-  ratios: { settleToFloor: number; settleToOneByOne: number };
+  /** Empty unless asked for. */
+  elephant: Lap[];
+  ratios: Ratios;
   foreignIdle: ForeignLatency | null;
-  /** Why these figures count for nothing; empty when both left the same whole day behind. */
+  /** Why these figures count for nothing; empty when all left the same whole day behind. */
   differences: string[];
 }
 
-type Say = (text: string) => void;
+/** Of rates, but the last, which is of times. Medians over the rounds of the ratio within a round, whose laps ran one after the other. */
+export interface Ratios {
+  /** To the floor of one connection. */
+  settleToFloor: number;
+  /** To the fastest floor of the round. */
+  settleToBestFloor: number;
+  settleToOneByOne: number;
+  elephantToEven: number | null;
+}
+
+interface Round {
+  /** In the order of `floorConnections`. */
+  floors: Lap[];
+  settle: Lap;
+  elephant: Lap | null;
+  differences: string[];
+}
+
+export type Say = (text: string) => void;
 
 /** The three contenders on one engine, each on tables just filled with the same rows. */
-export async function contest(place: Place, options: ContestOptions, say: Say): Promise<EngineResult> {
+export async function contest(place: Place, asked: ContestOptions, say: Say): Promise<EngineResult> {
+  const options = place.target.dialect === 'sqlite' ? { ...asked, floorConnections: [1] } : asked;
   const server = await withDatabase(place.target, {}, describeServer);
-  say(server);
-  const oneByOne = await lapOneByOne(place, options, say);
-  const foreignIdle = await idleLatency(place, options);
-  const rounds: { floor: Lap; settle: Lap; differences: string[] }[] = [];
-  for (let round = 0; round < options.repeat; round += 1) {
-    rounds.push(await runRound(place, options, round % 2 === 1, say));
-  }
+  say(server.server);
+  const oneByOne = await sampleOneByOne(place, options, say);
+  const foreignIdle = await idleLatency(place, options.day.orders < 50_000 ? 500 : 5_000);
+  const rounds: Round[] = [];
+  for (let at = 0; at < options.repeat; at += 1) rounds.push(await runRound(place, options, at % 2 === 1, say));
   if (place.target.dialect === 'mysql') await withDatabase(place.target, {}, dropForeignTable);
-  const settleToFloor = median(rounds.map(({ floor, settle }) => settle.ordersPerSecond / floor.ordersPerSecond));
-  const settleRate = median(rounds.map(({ settle }) => settle.ordersPerSecond));
   return {
-    server,
-    floor: rounds.map(({ floor }) => floor),
-    oneByOne: oneByOne.rate,
+    ...server,
+    floors: options.floorConnections.map((connections, at) => ({
+      connections,
+      laps: rounds.map(({ floors }) => floors[at] as Lap),
+    })),
+    oneByOne: { connections: oneByOne.connections, lap: oneByOne.lap },
     settle: rounds.map(({ settle }) => settle),
-    ratios: { settleToFloor, settleToOneByOne: settleRate / oneByOne.rate.ordersPerSecond },
+    elephant: rounds.flatMap(({ elephant }) => elephant ?? []),
+    ratios: ratiosOf(rounds, options.floorConnections.indexOf(1), oneByOne.lap),
     foreignIdle,
     differences: [...oneByOne.differences, ...rounds.flatMap(({ differences }) => differences)],
   };
 }
 
-/** Floor and Settle one after the other; every second round the other way round, for what the machine does meanwhile. */
-async function runRound(
-  place: Place,
-  options: ContestOptions,
-  settleFirst: boolean,
-  say: Say,
-): Promise<{ floor: Lap; settle: Lap; differences: string[] }> {
-  const floorFirst = settleFirst ? null : await lapFloor(place, options, say);
-  const settle = await lapSettle(place, options, say);
-  const floor = floorFirst ?? (await lapFloor(place, options, say));
-  const { orders } = options.size;
-  const differences = [
-    ...shortcomings(floor.books, orders, true).map((text) => `floor: ${text}`),
-    ...shortcomings(settle.books, orders, true).map((text) => `settle: ${text}`),
-    ...disagreements(floor.books, settle.books).map((text) => `settle against floor: ${text}`),
-  ];
-  return { floor: floor.lap, settle: settle.lap, differences };
+function ratiosOf(rounds: readonly Round[], single: number, oneByOne: Lap): Ratios {
+  const inRounds = (ratio: (round: Round) => number): number => median(rounds.map(ratio));
+  const rates = (laps: readonly Lap[]): number[] => laps.map(({ ordersPerSecond }) => ordersPerSecond);
+  return {
+    settleToFloor: inRounds(({ settle, floors }) => settle.ordersPerSecond / (rates(floors)[single] ?? NaN)),
+    settleToBestFloor: inRounds(({ settle, floors }) => settle.ordersPerSecond / Math.max(...rates(floors))),
+    settleToOneByOne: inRounds(({ settle }) => settle.ordersPerSecond / oneByOne.ordersPerSecond),
+    elephantToEven: rounds.every(({ elephant }) => elephant === null)
+      ? null
+      : inRounds(({ elephant, settle }) => (elephant?.ms ?? NaN) / settle.ms),
+  };
 }
 
-async function lapFloor(place: Place, options: ContestOptions, say: Say): Promise<{ lap: Lap; books: Books }> {
-  await prepare(place, options.size);
-  const orders = options.skipOneOrder ? options.size.orders - 1 : options.size.orders;
-  const [{ ms, parts }, foreign] = await besideOthers(place, () =>
-    withDatabase(place.target, { connections: 1 }, (database) => runFloor(database, orders, options.rangeOrders)),
+/** One after the other; every second round the other way round, for what the machine does meanwhile. */
+async function runRound(place: Place, options: ContestOptions, turned: boolean, say: Say): Promise<Round> {
+  const contenders = contendersOf(place, options);
+  const left = new Map<string, Left>();
+  for (const [name, run] of turned ? contenders.toReversed() : contenders) {
+    const result = await run();
+    left.set(name, result);
+    say(`${name}: ${String(result.lap.ordersPerSecond)} orders/s`);
+  }
+  const settle = left.get('settle') as Left;
+  const floors = options.floorConnections.map(floorName).map((name) => [name, left.get(name) as Left] as const);
+  const short = [...left].flatMap(([name, { books }]) =>
+    shortcomings(books, options.day.orders, true).map((text) => `${name}: ${text}`),
   );
-  const books = await withDatabase(place.target, {}, readBooks);
-  const lap = { ...rate(options.size.orders, ms), messages: books.messages, parts, peakBytes: null, foreign };
-  say(`floor: ${lap.ordersPerSecond.toFixed(0)} orders/s`);
-  return { lap, books };
+  const unlike = floors.flatMap(([name, floor]) =>
+    disagreements(floor.books, settle.books).map((text) => `settle against ${name}: ${text}`),
+  );
+  return {
+    floors: floors.map(([, floor]) => floor.lap),
+    settle: settle.lap,
+    elephant: left.get('settle, elephant day')?.lap ?? null,
+    differences: [...short, ...unlike],
+  };
 }
 
-async function lapSettle(place: Place, options: ContestOptions, say: Say): Promise<{ lap: Lap; books: Books }> {
-  await prepare(place, options.size);
-  const [{ ms, peakBytes }, foreign] = await besideOthers(place, () => runSettle(place.url, options.lanes));
-  const books = await withDatabase(place.target, {}, readBooks);
-  const lap = { ...rate(options.size.orders, ms), messages: books.messages, parts: {}, peakBytes, foreign };
-  say(`settle: ${lap.ordersPerSecond.toFixed(0)} orders/s`);
-  return { lap, books };
+function contendersOf(place: Place, options: ContestOptions): (readonly [string, () => Promise<Left>])[] {
+  const { day, lanes } = options;
+  const settle = (shape: DayShape) => () => lapSettle(place, { ...day, shape }, lanes, 'beside a foreign writer');
+  return [
+    ...options.floorConnections.map(
+      (connections) => [floorName(connections), () => lapFloor(place, options, connections)] as const,
+    ),
+    ['settle', settle(day.shape)],
+    ...(options.elephant ? [['settle, elephant day', settle('elephant')] as const] : []),
+  ];
 }
 
-async function lapOneByOne(
+function floorName(connections: number): string {
+  return connections === 1 ? 'floor' : `floor of ${String(connections)} connections`;
+}
+
+async function sampleOneByOne(
   place: Place,
-  options: ContestOptions,
+  { day, sample }: ContestOptions,
   say: Say,
-): Promise<{ rate: Rate & { connections: number }; differences: string[] }> {
-  await freshDay(place, { ...options.size, orders: options.sample });
+): Promise<{ lap: Lap; connections: number; differences: string[] }> {
   const connections = place.target.dialect === 'sqlite' ? 1 : 16;
-  return withDatabase(place.target, { connections }, async (database) => {
-    const { ms } = await runOneByOne(database, connections);
-    const differences = shortcomings(await readBooks(database), options.sample, false);
-    const result = { ...rate(options.sample, ms), connections };
-    say(`one order a transaction: ${result.ordersPerSecond.toFixed(0)} orders/s`);
-    return { rate: result, differences: differences.map((text) => `one order a transaction: ${text}`) };
-  });
-}
-
-async function prepare(place: Place, size: Size): Promise<void> {
-  await freshDay(place, size);
-  if (place.target.dialect === 'mysql') await withDatabase(place.target, {}, createForeignTable);
-}
-
-/** Both contenders share the server with the foreign writer, so that neither has it easier. A SQLite file has none. */
-async function besideOthers<T>(place: Place, work: () => Promise<T>): Promise<[T, ForeignLatency | null]> {
-  return place.target.dialect === 'mysql' ? besideForeignWriter(place.url, work) : [await work(), null];
-}
-
-async function idleLatency(place: Place, options: ContestOptions): Promise<ForeignLatency | null> {
-  if (place.target.dialect === 'sqlite') return null;
-  await withDatabase(place.target, {}, createForeignTable);
-  const ms = options.size.orders < 50_000 ? 500 : 5_000;
-  const [, latency] = await besideForeignWriter(place.url, () => new Promise((resolve) => setTimeout(resolve, ms)));
-  return latency;
-}
-
-function rate(orders: number, ms: number): Rate {
-  return { orders, ms: Math.round(ms), ordersPerSecond: Math.round((orders / ms) * 1_000) };
-}
-
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  const upper = sorted[middle] ?? NaN;
-  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? NaN) + upper) / 2;
+  const { lap, books } = await lapOneByOne(place, { ...day, orders: sample }, connections);
+  say(`one order a transaction: ${String(lap.ordersPerSecond)} orders/s`);
+  const differences = shortcomings(books, sample, false).map((text) => `one order a transaction: ${text}`);
+  return { lap, connections, differences };
 }

@@ -1,9 +1,12 @@
 import type { Database } from '../../src/db/database.js';
 import type { Binding, Transaction } from '../../src/db/session.js';
 import { repeatable } from '../../src/db/transaction.js';
+import type { DatabaseTarget } from '../../src/db/url.js';
 import { batchDay } from './data.js';
 import { mysqlFloor } from './floorMysql.js';
 import { sqliteFloor } from './floorSqlite.js';
+import { openDatabase } from './place.js';
+import { dealRanges, type Range } from './ranges.js';
 import { Stopwatch } from './stopwatch.js';
 
 /** One statement of the floor; `:name` stands for a value of the range. */
@@ -31,29 +34,53 @@ export interface FloorResult {
   parts: Record<string, number>;
 }
 
+export interface FloorOptions {
+  orders: number;
+  /** Orders in one transaction. */
+  rangeOrders: number;
+  connections: number;
+}
+
 const runId = 1;
 
 /**
- * The yardstick: the durable changes of Settle, made by set-based SQL in id ranges over one connection, with nothing
- * read or computed by a client. It keeps no lease, watermark or quarantine, retries nothing and proves nothing.
- * `database` must have been opened with one connection, which owns the temporary tables.
+ * The yardstick: the durable changes of Settle, made by set-based SQL in id ranges, with nothing read or computed by a
+ * client. Each connection owns its temporary tables and takes the next range when it is done with one. It keeps no
+ * lease, watermark or quarantine, retries nothing and proves nothing. The parts add up the time of all connections.
  */
-export async function runFloor(database: Database, orders: number, rangeOrders: number): Promise<FloorResult> {
-  const statements = database.target.dialect === 'sqlite' ? sqliteFloor : mysqlFloor;
+export async function runFloor(target: DatabaseTarget, options: FloorOptions): Promise<FloorResult> {
+  const statements = target.dialect === 'sqlite' ? sqliteFloor : mysqlFloor;
   const stopwatch = new Stopwatch();
-  const start = performance.now();
+  // Pools of one connection each, for a temporary table belongs to the connection that made it.
+  const first = await openDatabase(target, { connections: 1 });
+  const databases = [first];
+  try {
+    while (databases.length < options.connections) databases.push(await openDatabase(target, { connections: 1 }));
+    const start = performance.now();
+    // A connection that fails ends the dealing for the others too.
+    const ranges = dealRanges(options.orders, options.rangeOrders);
+    await Promise.all(databases.map((database) => takeRanges(database, statements, ranges, stopwatch)));
+    await transaction(first, 'totals', statements.totals, { day: batchDay }, stopwatch);
+    return { ms: performance.now() - start, parts: Object.fromEntries(stopwatch.parts) };
+  } finally {
+    await Promise.all(databases.map((database) => database.close()));
+  }
+}
+
+async function takeRanges(
+  database: Database,
+  statements: FloorSql,
+  ranges: Iterable<Range>,
+  stopwatch: Stopwatch,
+): Promise<void> {
   for (const sql of statements.prepare) await database.read((session) => session.change(sql));
-  for (let first = 1, chunkNo = 1; first <= orders; first += rangeOrders, chunkNo += 1) {
-    const last = Math.min(first + rangeOrders - 1, orders);
-    // A range's messages get ids from `first` on: there are never more of them than orders.
+  for (const { chunkNo, first, last } of ranges) {
     const values = { run: runId, chunk: chunkNo, first, last, day: batchDay };
     for (const sql of statements.clear)
       await stopwatch.time('clear', () => database.read((session) => session.change(sql)));
     await transaction(database, 'settle', statements.settle, values, stopwatch);
     await transaction(database, 'post', statements.post, values, stopwatch);
   }
-  await transaction(database, 'totals', statements.totals, { day: batchDay }, stopwatch);
-  return { ms: performance.now() - start, parts: Object.fromEntries(stopwatch.parts) };
 }
 
 async function transaction(

@@ -9,6 +9,8 @@ export const foreignAccounts = 1_000;
 /** How long somebody else's small update took, in milliseconds. */
 export interface ForeignLatency {
   updates: number;
+  /** All it sent to the server, as the server counts it. */
+  statements: number;
   errors: number;
   p50: number;
   p99: number;

@@ -1,5 +1,6 @@
 import { createPool } from 'mysql2/promise';
 import { parseDatabaseUrl } from '../../src/db/url.js';
+import { bareConnection } from './bareConnection.js';
 import { foreignAccounts, type ForeignLatency } from './foreignWriter.js';
 
 // Updates one row by primary key every few milliseconds until standard input ends; then prints its latencies.
@@ -8,14 +9,7 @@ const connections = 8;
 
 const target = parseDatabaseUrl(process.env['SETTLE_DATABASE_URL'] ?? '');
 if (target.dialect === 'sqlite') throw new Error('A SQLite file has one writer; a foreign one would only wait for it.');
-// A bare pool: Settle's own would try again in silence, and the errors are what is asked for.
-const pool = createPool({
-  ...(target.socketPath === null ? { host: target.host, port: target.port } : { socketPath: target.socketPath }),
-  user: target.user,
-  password: target.password,
-  database: target.database,
-  connectionLimit: connections,
-});
+const pool = createPool({ ...bareConnection(target), connectionLimit: connections });
 const stop = new AbortController();
 process.stdin
   .on('end', () => {
@@ -25,6 +19,7 @@ process.stdin
 
 const latencies: number[] = [];
 let errors = 0;
+let statements = 0;
 await Promise.all(Array.from({ length: connections }, () => update())); // connects
 process.stdout.write('ready\n');
 
@@ -38,6 +33,7 @@ for (let due = performance.now(); !stop.signal.aborted; due += intervalMs) {
 }
 await Promise.all(pending);
 await pool.end();
+statements += connections; // a farewell counts as one
 process.stdout.write(JSON.stringify(summary()));
 
 /** The next update does not wait for this one, so a stall shows in everyone it held up and not in one alone. */
@@ -53,11 +49,12 @@ async function measure(): Promise<void> {
 
 async function update(): Promise<void> {
   const id = 1 + Math.floor(Math.random() * foreignAccounts);
+  statements += 1;
   await pool.query('update bench_foreign_account set balance = balance + 1 where id = ?', [id]);
 }
 
 function summary(): ForeignLatency {
   const sorted = latencies.sort((a, b) => a - b);
   const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-  return { updates: sorted.length, errors, p50: at(0.5), p99: at(0.99), max: at(1) };
+  return { updates: sorted.length, statements, errors, p50: at(0.5), p99: at(0.99), max: at(1) };
 }

@@ -2,23 +2,24 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
+import type { Engine } from '../../migrations/vocabulary.js';
 import { Database, type OpenOptions } from '../../src/db/database.js';
 import { migrateDown, migrateUp, schemaStatus } from '../../src/db/schema.js';
 import { SettleError } from '../../src/kernel/errors.js';
 import { parseDatabaseUrl, type DatabaseTarget } from '../../src/db/url.js';
 import { toText } from '../../src/db/values.js';
 import { startServer } from '../support/server.js';
-import { loadDay, type Size } from './data.js';
+import { loadDay, type Day } from './data.js';
+import { BenchRefused } from './refused.js';
 
 /** A database that the benchmark may empty and fill as it likes. */
 export interface Place {
   url: string;
   target: DatabaseTarget;
+  /** Nobody else uses its server, whose counters then tell of the benchmark alone. */
+  alone: boolean;
   remove(): Promise<void>;
 }
-
-/** Thrown for what the person who started the benchmark can mend. */
-export class BenchRefused extends Error {}
 
 const durable = [
   '--innodb-flush-log-at-trx-commit=1',
@@ -36,7 +37,7 @@ export async function privateServerPlace(): Promise<Place> {
   await connection.query('create database settle_bench');
   await connection.end();
   const url = `${server.url}settle_bench`;
-  return { url, target: parseDatabaseUrl(url), remove: () => server.stop() };
+  return { url, target: parseDatabaseUrl(url), alone: true, remove: () => server.stop() };
 }
 
 export function privateFilePlace(): Place {
@@ -45,6 +46,7 @@ export function privateFilePlace(): Place {
   return {
     url,
     target: parseDatabaseUrl(url),
+    alone: true,
     remove: () => {
       rmSync(folder, { recursive: true, force: true });
       return Promise.resolve();
@@ -66,15 +68,15 @@ export async function givenPlace(url: string): Promise<Place> {
       }
     }
   });
-  return { url, target, remove: () => withDatabase(target, {}, emptyOut) };
+  return { url, target, alone: false, remove: () => withDatabase(target, {}, emptyOut) };
 }
 
 /** Empties the place and fills it with the day: every contender finds the same rows, in tables just as new. */
-export async function freshDay(place: Place, size: Size): Promise<void> {
+export async function freshDay(place: Place, day: Day): Promise<void> {
   await withDatabase(place.target, {}, async (database) => {
     await emptyOut(database);
     await migrateUp(database);
-    await loadDay(database, size);
+    await loadDay(database, day);
     await writeOut(database);
   });
 }
@@ -103,7 +105,7 @@ export async function withDatabase<T>(
   options: OpenOptions,
   work: (database: Database) => Promise<T>,
 ): Promise<T> {
-  const database = await Database.open(target, { statementMsMax: 600_000, create: true, ...options });
+  const database = await openDatabase(target, options);
   try {
     return await work(database);
   } finally {
@@ -111,13 +113,20 @@ export async function withDatabase<T>(
   }
 }
 
+export function openDatabase(target: DatabaseTarget, options: OpenOptions): Promise<Database> {
+  return Database.open(target, { statementMsMax: 600_000, create: true, ...options });
+}
+
 /** Version and durability, so that a figure can be read years later. */
-export async function describeServer(database: Database): Promise<string> {
-  if (database.target.dialect === 'sqlite') return `SQLite ${database.facts.version}, WAL, synchronous = FULL`;
+export async function describeServer(database: Database): Promise<{ engine: Engine; server: string }> {
+  const { engine } = database;
+  if (engine === 'sqlite') {
+    return { engine, server: `SQLite ${database.facts.version}, WAL, synchronous = FULL` };
+  }
   const [row] = await database.read((session) =>
     session.rows(`select concat('innodb_flush_log_at_trx_commit = ', @@innodb_flush_log_at_trx_commit,
         ', log_bin = ', @@log_bin, ', sync_binlog = ', @@sync_binlog) as durability`),
   );
-  const name = database.engine === 'mariadb' ? 'MariaDB' : 'MySQL';
-  return `${name} ${database.facts.version}, ${toText(row?.['durability'])}`;
+  const name = engine === 'mariadb' ? 'MariaDB' : 'MySQL';
+  return { engine, server: `${name} ${database.facts.version}, ${toText(row?.['durability'])}` };
 }

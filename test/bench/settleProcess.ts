@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { batchDay } from './data.js';
-import { BenchRefused } from './place.js';
+import { BenchRefused } from './refused.js';
 
 const settleBin = fileURLToPath(new URL('../../../bin/settle.js', import.meta.url));
 
