@@ -139,7 +139,7 @@ onEachDatabase('settle verify', (current) => {
       expect(code).toBe(4);
       expect(stdout).toMatch(/^2026-11-29 does not reconcile\.\n/);
       expect(stdout).toContain('nets USD: expected 8 orders 16.26, found 8 orders 16.27');
-      expect(stdout).toContain('account M1 USD: expected 16.87, found 16.86');
+      expect(stdout).toContain('account M1 USD: expected 15.87, found 15.86');
     });
 
     test('says so when no day has been run', async () => {

@@ -12,7 +12,7 @@ import {
   type DayBooks,
   type DayOrders,
 } from './dayTotals.js';
-import { amountsText, listedMax, sidesAgree, subLedgerSides, trialBalance, unbalancedEntries } from './ledgerProof.js';
+import { amountsText, listedMax, sidesAgree, trialBalance, unbalancedEntries } from './ledgerProof.js';
 import type { CurrencyTotal, Tally } from './tally.js';
 
 /** One thing that two independently kept records say differently. */
@@ -59,7 +59,7 @@ export async function reconcileIn(session: Session, batchDay: string): Promise<R
   const stages = await readStages(session, batch);
   const left = await ordersLeft(session, batch, stages.orders);
   const totals = batchTotals(stages);
-  const checks = [totals, left, await subLedger(session), await trialBalanceOf(session, batchDay)];
+  const checks = [totals, left, subLedger(stages.books), await trialBalanceOf(session, batchDay)];
   return {
     batchDay,
     outcome: outcomeOf(batch, stages, checks),
@@ -170,9 +170,8 @@ async function ordersLeft(session: Session, batch: BatchRow, orders: DayOrders):
   };
 }
 
-/** Posted nets of all days = the control account of the merchants, in total and account by account. */
-async function subLedger(session: Session): Promise<Check> {
-  const { control, differing: accounts } = await subLedgerSides(session);
+/** Posted nets = what the day changed of the merchants' control account, in total and account by account. */
+function subLedger({ subLedger: { control, differing: accounts } }: DayBooks): Check {
   return {
     name: 'sub-ledger',
     ok: control.every(sidesAgree) && accounts.length === 0,
@@ -187,9 +186,9 @@ async function subLedger(session: Session): Promise<Check> {
   };
 }
 
-/** Debits = credits over the whole ledger, and within each journal entry of the day. */
+/** Debits = credits over the day, and within each of its journal entries. */
 async function trialBalanceOf(session: Session, batchDay: string): Promise<Check> {
-  const ledger = await trialBalance(session);
+  const ledger = await trialBalance(session, batchDay);
   const entries = await unbalancedEntries(session, batchDay);
   return {
     name: 'trial-balance',
