@@ -2,10 +2,10 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { chartOfAccounts, ledgerBalances, trialBalance } from '../src/ledger/views.js';
 import { journalEntries } from '../src/ledger/viewsOfEntries.js';
-import { repeatable } from '../src/db/transaction.js';
 import { numbered, seedClosedDay, seedOrder } from './support/closedDay.js';
 import { createTestDatabase, onEachDatabase } from './support/databases.js';
 import { settle } from './support/program.js';
+import { plant } from './support/plants.js';
 
 onEachDatabase('The books', (db) => {
   beforeAll(async () => {
@@ -107,11 +107,7 @@ onEachDatabase('The books', (db) => {
     expect(good.code).toBe(0);
     expect(JSON.parse(good.stdout)).toMatchObject({ schema: 'settle.trialBalance', schemaVersion: 1, balanced: true });
     const { database } = db();
-    await database.transact(
-      repeatable('lose a leg', (trx) =>
-        trx.change(`delete from ledger_entry where ledger_account = 'FEE_INCOME' and amount_minor = 30`),
-      ),
-    );
+    await plant(database, `delete from ledger_entry where ledger_account = 'FEE_INCOME' and amount_minor = 30`);
     const bad = await settle(['ledger', 'trial-balance'], { url: db().url });
     expect(bad.code).toBe(4);
     expect(bad.stdout).toMatch(/total +DIFFERS +102\.86 +102\.56/);

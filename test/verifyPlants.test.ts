@@ -1,8 +1,9 @@
-import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { repeatable } from '../src/db/transaction.js';
 import { reconcileDay } from '../src/reconciliation/reconcile.js';
 import { verifyBooks } from '../src/reconciliation/verify.js';
 import { onEachDatabase } from './support/databases.js';
+import { withoutTriggers } from './support/plants.js';
 import { emptyBooks, smallDays, writeBooks } from './support/books.js';
 
 // One single change at a time in every money table, such as a bug, a crash or a hand on the database would leave behind.
@@ -403,6 +404,7 @@ const plants: Plant[] = [...orders, ...nets, ...chunks, ...messages, ...journals
 onEachDatabase('a planted change', (database) => {
   let found = 0;
 
+  beforeAll(() => withoutTriggers(database().database));
   beforeEach(async () => {
     await emptyBooks(database().database);
     await writeBooks(database().database, smallDays);

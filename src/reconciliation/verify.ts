@@ -1,5 +1,6 @@
 import { throwIfCancelled } from '../kernel/cancellation.js';
 import { formatMinor } from '../kernel/money.js';
+import { missingTriggers } from '../db/appendOnly.js';
 import type { Database } from '../db/database.js';
 import type { Session } from '../db/session.js';
 import { toBigInt, toCount, toText } from '../db/values.js';
@@ -37,6 +38,7 @@ export async function verifyBooks(database: Database, options: VerifyOptions = {
     }
     await checkNetMessages(session, checklist, batchDay);
     await checkStrays(session, checklist);
+    await checkAppendOnly(session, checklist);
     await checkLedger(session, checklist);
     return checklist.result();
   });
@@ -97,6 +99,15 @@ async function checkStrays(session: Session, checklist: Checklist): Promise<void
         ? 'is of a journal entry that does not exist'
         : `is on ${toText(row['ledger_account'])}, which the chart of accounts does not have`;
     checklist.contradict('ledger-entry', 'ledger_entry', key, problem);
+  }
+}
+
+async function checkAppendOnly(session: Session, checklist: Checklist): Promise<void> {
+  const missing = await missingTriggers(session);
+  checklist.examine('append-only', 1);
+  for (const name of missing) {
+    const problem = 'is missing as a trigger, or not shown to this user: the rows could be changed';
+    checklist.contradict('append-only', name.replace(/_no_.*/, ''), name, problem);
   }
 }
 
