@@ -34,6 +34,7 @@ onEachDatabase('settle verify', (current) => {
       'source-total': 9,
       'withdrawn-order': 1,
       'sub-ledger': 3,
+      balance: 16,
       'append-only': 1,
       'trial-balance': 3,
     });
@@ -69,7 +70,7 @@ onEachDatabase('settle verify', (current) => {
   test('ends with 0 and a line for each check when the books agree', async () => {
     const { code, stdout } = await run('verify');
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^The books agree with themselves: 16 checks, no contradiction\.\n/);
+    expect(stdout).toMatch(/^The books agree with themselves: 17 checks, no contradiction\.\n/);
     for (const name of Object.keys(verifyChecks))
       expect(stdout).toMatch(new RegExp(`^ok +${name} +[0-9]+ examined$`, 'm'));
   });
@@ -80,7 +81,7 @@ onEachDatabase('settle verify', (current) => {
     expect(code).toBe(4);
     expect(stdout).toMatch(/^The books contradict themselves: net, payload, journal-entry, sub-ledger\.\n/);
     expect(stdout).toContain('net 7/1/2: is USD 15.86, its orders add up to USD 15.85');
-    expect(stdout.match(/examined$/gm)).toHaveLength(16);
+    expect(stdout.match(/examined$/gm)).toHaveLength(17);
   });
 
   test('--json is one document of the agreed form', async () => {
@@ -119,7 +120,7 @@ onEachDatabase('settle verify', (current) => {
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({
         ...{ schema: 'settle.reconcile', schemaVersion: 1, batchDay: '2026-11-29', ok: true, outcome: 'OK' },
-        checks: [{ name: 'batch-totals' }, { name: 'orders-left' }, { name: 'sub-ledger' }, { name: 'trial-balance' }],
+        checks: ['batch-totals', 'orders-left', 'sub-ledger', 'trial-balance', 'balances'].map((name) => ({ name })),
         totals: { claimed: [{}, { currency: 'KWD', orders: 2, netMinor: '-5000' }, {}] },
       });
     });

@@ -5,6 +5,7 @@ import type { Engine } from '../../migrations/vocabulary.js';
 import { SettleError } from '../kernel/errors.js';
 import { queryWithin } from './query.js';
 import type { Dialect, Row } from './session.js';
+import { addWideFunctions } from './wide.js';
 
 /** What a connection found out about its server. */
 export interface ServerFacts {
@@ -96,6 +97,7 @@ export function prepareSqlite(connection: BetterSqlite3.Database, facts: ServerF
   connection.defaultSafeIntegers(true);
   // Servers have it: the checksum of a text's UTF-8 bytes.
   connection.function('crc32', { deterministic: true }, (text: unknown) => BigInt(crc32(String(text))));
+  addWideFunctions(connection);
   connection.pragma('busy_timeout = 5000');
   if (!readOnly) connection.pragma('journal_mode = WAL');
   connection.pragma('synchronous = FULL');

@@ -119,14 +119,13 @@ function payableSides(row: Row): Sides {
   return { currency: toText(row['currency']), expectedMinor: sumIn(row, 'net'), actualMinor: sumIn(row, 'booked') };
 }
 
-/** Debits (expected) and credits (actual) of a day, or of the whole ledger. */
-export async function trialBalance(session: Session, batchDay?: string): Promise<Sides[]> {
+/** Debits (expected) and credits (actual) of the whole ledger. */
+export async function trialBalance(session: Session): Promise<Sides[]> {
   const ofSide = (side: string): string => `case e.side when '${side}' then e.amount_minor else 0 end`;
   const rows = await session.rows(
     `select e.currency, ${exactSum(session.dialect, ofSide('DEBIT'), 'debit')},
             ${exactSum(session.dialect, ofSide('CREDIT'), 'credit')}
-       from ${batchDay === undefined ? 'ledger_entry e' : entriesOfDay} group by e.currency order by e.currency`,
-    batchDay === undefined ? [] : [batchDay],
+       from ledger_entry e group by e.currency order by e.currency`,
   );
   return rows.map((row) => ({
     currency: toText(row['currency']),

@@ -4,6 +4,7 @@ import { missingTriggers } from '../db/appendOnly.js';
 import type { Database } from '../db/database.js';
 import type { Session } from '../db/session.js';
 import { toBigInt, toCount, toText } from '../db/values.js';
+import { checkControl } from './balanceVerify.js';
 import { Checklist, type VerifyCheck } from './checklist.js';
 import { checkWindow } from './chunkChecks.js';
 import { chunkWindows } from './chunkRows.js';
@@ -40,6 +41,7 @@ export async function verifyBooks(database: Database, options: VerifyOptions = {
     await checkStrays(session, checklist);
     await checkAppendOnly(session, checklist);
     await checkLedger(session, checklist);
+    await checkControl(session, checklist);
     return checklist.result();
   });
 }
