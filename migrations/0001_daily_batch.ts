@@ -70,6 +70,7 @@ export function up(v: Vocabulary): string[] {
       cut_off ${v.moment} not null,
       top_id ${v.big} not null,
       orders_at_close ${v.big},
+      balanced_entries ${v.big},
       opened_at ${v.moment} not null,
       closed_at ${v.moment},
       version ${v.int} not null default 0,
@@ -221,8 +222,10 @@ export function up(v: Vocabulary): string[] {
       biz_no ${v.code} not null,
       type ${v.code} not null,
       batch_day ${v.day} not null,
+      run_id ${v.big},
       ledger_entries ${v.int} not null,
       posted_at ${v.moment} not null,
+      digest ${v.digest},
       constraint journal_entry_biz_no unique (biz_no)
     ) ${v.end}`,
     `create index journal_entry_day on journal_entry (batch_day, id)`,

@@ -17,6 +17,8 @@ export interface Vocabulary {
   id: string;
   code: string;
   currency: string;
+  /** SHA-256 as 64 hexadecimal digits in lower case. */
+  digest: string;
   day: string;
   /** UTC with microseconds (what other systems tell us). */
   instant: string;
@@ -39,6 +41,7 @@ const sqlite: Vocabulary = {
   id: 'text',
   code: 'text',
   currency: 'text',
+  digest: 'text',
   day: 'text',
   instant: 'text',
   moment: 'text',
@@ -58,6 +61,7 @@ function server(engine: 'mariadb' | 'mysql', collation: string): Vocabulary {
     id: `varchar(64) character set utf8mb4 collate ${collation}`,
     code: 'varchar(40) character set ascii collate ascii_bin',
     currency: 'char(3) character set ascii collate ascii_bin',
+    digest: 'char(64) character set ascii collate ascii_bin',
     day: 'date',
     instant: 'datetime(6)',
     moment: 'datetime(3)',
@@ -76,4 +80,14 @@ export const vocabularies: Record<Engine, Vocabulary> = {
 /** `state in ('A','B')` for the CHECK that mirrors a state table. */
 export function oneOf(column: string, values: readonly string[]): string {
   return `${column} in (${values.map((value) => `'${value}'`).join(', ')})`;
+}
+
+/** A trigger that refuses to change or remove rows of a table: the ledger's own are only ever added. */
+export function refuse(v: Vocabulary, event: 'update' | 'delete', table: string): string {
+  const message = `${table} is append-only: ${event} is refused`;
+  const body =
+    v.engine === 'sqlite'
+      ? `begin select raise(abort, '${message}'); end`
+      : `signal sqlstate '45000' set message_text = '${message}'`;
+  return `create trigger ${table}_no_${event} before ${event} on ${table} for each row ${body}`;
 }

@@ -1,6 +1,7 @@
-import { Command as Program, InvalidArgumentError, Option } from 'commander';
+import { Command as Program, Option } from 'commander';
 import { readFileSync } from 'node:fs';
-import type { Command, Output, ProgressStyle } from './commands/context.js';
+import { addLedgerCommands, wholeNumber, type Load } from './commandLineLedger.js';
+import type { Output, ProgressStyle } from './commands/context.js';
 
 // What can be typed. Loads commander and nothing else; a command is loaded when it is invoked.
 
@@ -37,19 +38,12 @@ export interface GlobalFlags {
   yes?: boolean;
 }
 
-export type Load<Options> = () => Promise<Command<Options>>;
+export type { Load };
 export type Invoke = (load: Load<never>, flags: GlobalFlags, options: object) => Promise<number>;
 
 function version(): string {
   const file = new URL('../../package.json', import.meta.url);
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
-}
-
-function wholeNumber(text: string): number {
-  if (!/^(0|[1-9][0-9]{0,14})$/.test(text)) {
-    throw new InvalidArgumentError(`"${text}" is not a whole number.`);
-  }
-  return Number(text);
 }
 
 /** The commands with their flags and help; `invoke` runs the one that was typed. */
@@ -276,43 +270,7 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
     same,
   );
 
-  const ledger = examples(
-    program.command('ledger').description('the books'),
-    'settle ledger trial-balance',
-    'settle ledger balances --account M00042',
-  );
-  on(
-    ledger
-      .command('balances')
-      .description('balance per ledger account, sub-ledger account and currency')
-      .option('--account <account>', 'only this account')
-      .option('--as-of <day>', 'up to and with this batch day'),
-    async () => (await import('./commands/ledger.js')).balances,
-    same,
-  );
-  on(
-    ledger
-      .command('entries')
-      .description('journal entries with their ledger entries')
-      .option('--account <account>', 'only this account')
-      .option(...day)
-      .option('--limit <n>', 'at most so many journal entries', wholeNumber),
-    async () => (await import('./commands/ledger.js')).entries,
-    same,
-  );
-  on(
-    ledger
-      .command('trial-balance')
-      .description('debits and credits of every ledger account; must agree')
-      .option('--as-of <day>', 'up to and with this batch day'),
-    async () => (await import('./commands/ledger.js')).trialBalance,
-    same,
-  );
-  on(
-    ledger.command('accounts').description('the chart of accounts'),
-    async () => (await import('./commands/ledger.js')).accounts,
-    same,
-  );
+  addLedgerCommands(program, { on, examples });
 
   const outbox = examples(
     program.command('outbox').description('messages on their way'),

@@ -104,7 +104,8 @@ describe('imports', () => {
     doctor: ['kernel', 'db'],
     batch: ['kernel', 'db', 'config.ts', 'reconciliation', ...stages],
     commands: ['kernel', 'db', 'config.ts', 'migrations', 'reconciliation', 'doctor', 'batch', ...stages],
-    'commandLine.ts': ['kernel', 'commands'],
+    'commandLineLedger.ts': ['commands'],
+    'commandLine.ts': ['kernel', 'commands', 'commandLineLedger.ts'],
     'cli.ts': ['kernel', 'commands', 'config.ts', 'commandLine.ts'],
   };
 

@@ -1,10 +1,10 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { Database } from '../src/db/database.js';
-import { repeatable } from '../src/db/transaction.js';
 import { cancelOrders } from '../src/orders/cancelOrders.js';
 import { reconcileDay } from '../src/reconciliation/reconcile.js';
 import { verifyBooks } from '../src/reconciliation/verify.js';
 import { onEachDatabase } from './support/databases.js';
+import { plant } from './support/plants.js';
 import { day, everyRow, givenAccounts, givenOrders, payables, runDay } from './support/day.js';
 
 const decision = { by: 'alice', reason: 'captured twice', at: '2026-11-30T09:00:00.000Z' };
@@ -31,11 +31,13 @@ onEachDatabase('cancelling orders by hand', (current) => {
       'outbox',
       'journal_entry',
       'ledger_entry',
+      'account_balance',
+      'general_balance',
       'quarantine',
       'withdrawn_order',
       'operator_action',
     ]) {
-      await database().transact(repeatable('empty', (trx) => trx.change(`delete from ${table}`)));
+      await plant(database(), `delete from ${table}`);
     }
     await givenOrders(database(), [
       { orderNo: 'O1', accountNo: 'A', minor: 100 },

@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { repeatable } from '../src/db/transaction.js';
 import { givenCrashDay } from './crash/days.js';
 import { chunkFaults, contradictions } from './crash/oracle.js';
 import type { ScenarioName } from './crash/scenarios.js';
 import { walk } from './crash/walk.js';
 import { createTestDatabase, databaseKinds, onEachDatabase, serverUrl } from './support/databases.js';
 import { day, runDay } from './support/day.js';
+import { plant } from './support/plants.js';
 
 // A sample of `npm run test:crash`, which walks all of them: prime steps, so that begin, write and commit take turns.
 const samples: [ScenarioName, number][] = [
@@ -49,7 +49,7 @@ onEachDatabase('the check of chunks', (current) => {
       await givenCrashDay(database);
       await runDay(database);
       expect([...(await chunkFaults(database)), ...(await contradictions(database, 'OK'))]).toEqual([]);
-      await database.transact(repeatable('damage', (trx) => trx.change(damage)));
+      await plant(database, damage);
       expect(await chunkFaults(database)).not.toEqual([]);
     } finally {
       await drop();

@@ -45,7 +45,17 @@ describe.each(databaseKinds)('settle doctor [%s]', (kind) => {
       ok: ended.code === 0,
       findings: [],
     });
-    const common = ['node', 'driver', 'connection', 'engine', 'durability', 'clock', 'schema', 'batching'];
+    const common = [
+      'node',
+      'driver',
+      'connection',
+      'engine',
+      'durability',
+      'clock',
+      'schema',
+      'append-only',
+      'batching',
+    ];
     const own = { sqlite: ['journal'], server: ['sql-mode', 'isolation', 'time-zone', 'max-packet', 'connections'] };
     expect(document.findings.map(({ name }) => name)).toEqual(expect.arrayContaining([...common, ...own[kind]]));
     for (const { status, found, fix } of document.findings) {
@@ -61,7 +71,7 @@ describe.each(databaseKinds)('settle doctor [%s]', (kind) => {
     const { code, stdout } = await settle(['doctor'], { url: current.url });
     expect(code).toBe(5);
     expect(stdout).toMatch(/^ok +node +Node \d+\.\d+/m);
-    expect(stdout).toMatch(/^FAIL +schema +pending: 0001_daily_batch.*\n +fix: settle migrate up$/m);
+    expect(stdout).toMatch(/^FAIL +schema +pending: 0003_books.*\n +fix: settle migrate up$/m);
     expect(stdout).toMatch(/^\d+ findings: [12] failed, \d+ to look at\.$/m);
   });
 });

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { chartOfAccounts, ledgerBalances, trialBalance } from '../src/ledger/views.js';
+import { chartOfAccounts, ledgerBalances, trialBalance, type LedgerBalance } from '../src/ledger/views.js';
 import { journalEntries } from '../src/ledger/viewsOfEntries.js';
-import { repeatable } from '../src/db/transaction.js';
 import { numbered, seedClosedDay, seedOrder } from './support/closedDay.js';
 import { createTestDatabase, onEachDatabase } from './support/databases.js';
 import { settle } from './support/program.js';
+import { plant } from './support/plants.js';
 
 onEachDatabase('The books', (db) => {
   beforeAll(async () => {
@@ -25,13 +25,22 @@ onEachDatabase('The books', (db) => {
   test('a balance stands on the natural side of its ledger account', async () => {
     const balances = await db().database.read((session) => ledgerBalances(session));
     const usd = balances.filter((row) => row.currency === 'USD');
-    expect(usd.map((row) => [row.code, row.subAccount, row.debitMinor, row.creditMinor, row.balanceMinor])).toEqual([
-      ['ADJUSTMENTS', null, 0n, 1n, -1n],
-      ['CHANNEL_RECEIVABLE', 'CARD', 10_000n, 250n, 9_750n],
-      ['CHANNEL_RECEIVABLE', 'WALLET', 5n, 0n, 5n],
-      ['FEE_INCOME', null, 0n, 30n, 30n],
-      ['MERCHANT_PAYABLE', 'CARD', 250n, 0n, -250n],
-      ['MERCHANT_PAYABLE', 'M1', 31n, 10_005n, 9_974n],
+    const told = ({
+      code,
+      subAccount,
+      batchDay,
+      openingMinor,
+      debitMinor,
+      creditMinor,
+      balanceMinor,
+    }: LedgerBalance) => [...[code, subAccount, batchDay, openingMinor, debitMinor, creditMinor, balanceMinor]];
+    expect(usd.map(told)).toEqual([
+      ['ADJUSTMENTS', null, '2026-11-29', 0n, 0n, 1n, -1n],
+      ['CHANNEL_RECEIVABLE', 'CARD', '2026-11-28', 0n, 10_000n, 250n, 9_750n],
+      ['CHANNEL_RECEIVABLE', 'WALLET', '2026-11-29', 0n, 5n, 0n, 5n],
+      ['FEE_INCOME', null, '2026-11-28', 0n, 0n, 30n, 30n],
+      ['MERCHANT_PAYABLE', 'CARD', '2026-11-28', 0n, 250n, 0n, -250n],
+      ['MERCHANT_PAYABLE', 'M1', '2026-11-29', 9_970n, 1n, 5n, 9_974n],
     ]);
   });
 
@@ -52,6 +61,27 @@ onEachDatabase('The books', (db) => {
   test('--as-of leaves out later batch days', async () => {
     const asOf = await db().database.read((session) => ledgerBalances(session, { account: 'M1', asOf: '2026-11-28' }));
     expect(asOf.map((row) => row.balanceMinor)).toEqual([9_970n]);
+  });
+
+  test('--general takes whole ledger accounts, --ledger-account one of them', async () => {
+    const general = await db().database.read((session) => ledgerBalances(session, { general: true }));
+    expect(general.filter(({ currency }) => currency === 'USD').map((row) => [row.code, row.balanceMinor])).toEqual([
+      ['ADJUSTMENTS', -1n],
+      ['CHANNEL_RECEIVABLE', 9_755n],
+      ['FEE_INCOME', 30n],
+      ['MERCHANT_PAYABLE', 9_724n],
+    ]);
+    const { stdout } = await settle(
+      ['ledger', 'balances', '--ledger-account', 'FEE_INCOME', '--as-of', '2026-11-29', '--json'],
+      { url: db().url },
+    );
+    expect(JSON.parse(stdout)).toMatchObject({
+      ...{ schema: 'settle.ledgerBalances', ledgerAccount: 'FEE_INCOME', asOf: '2026-11-29', notClosed: [] },
+      balances: [{ code: 'FEE_INCOME', batchDay: '2026-11-28', openingMinor: '0', balanceMinor: '30' }],
+    });
+    const unknown = await settle(['ledger', 'balances', '--ledger-account', 'FEES'], { url: db().url });
+    expect(unknown).toMatchObject({ code: 2, stdout: '' });
+    expect(unknown.stderr).toMatch(/NOT_FOUND[^]*Ledger accounts that there are: ADJUSTMENTS, /);
   });
 
   test('the trial balance agrees in every currency and names each ledger account', async () => {
@@ -107,11 +137,7 @@ onEachDatabase('The books', (db) => {
     expect(good.code).toBe(0);
     expect(JSON.parse(good.stdout)).toMatchObject({ schema: 'settle.trialBalance', schemaVersion: 1, balanced: true });
     const { database } = db();
-    await database.transact(
-      repeatable('lose a leg', (trx) =>
-        trx.change(`delete from ledger_entry where ledger_account = 'FEE_INCOME' and amount_minor = 30`),
-      ),
-    );
+    await plant(database, `delete from ledger_entry where ledger_account = 'FEE_INCOME' and amount_minor = 30`);
     const bad = await settle(['ledger', 'trial-balance'], { url: db().url });
     expect(bad.code).toBe(4);
     expect(bad.stdout).toMatch(/total +DIFFERS +102\.86 +102\.56/);

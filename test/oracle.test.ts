@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { repeatable } from '../src/db/transaction.js';
 import { createTestDatabase, databaseKinds, type DatabaseKind, type TestDatabase } from './support/databases.js';
 import { givenVariedDay, moneyDump, runDay } from './support/day.js';
 import { contradictions, soundAfter } from './support/oracle.js';
+import { plant } from './support/plants.js';
 
 // The oracle that follows every fault is itself tried: silent on a sound day, and never silent about a row that is off.
 
@@ -41,7 +41,7 @@ test.each([
   const { database, drop } = await settledDay('sqlite');
   try {
     const undisturbed = await moneyDump(database);
-    await database.transact(repeatable('deed', (trx) => trx.change(deed)));
+    await plant(database, deed);
     expect(await contradictions(database, undisturbed, { rerun: null })).not.toEqual([]);
   } finally {
     await drop();

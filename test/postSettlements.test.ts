@@ -9,6 +9,7 @@ import { finishing } from '../src/settlement/finishing.js';
 import { createTestDatabase, onEachDatabase, type TestDatabase } from './support/databases.js';
 import { day, everyRow, givenOrders, payables } from './support/day.js';
 import { startProxy, type Fault, type Proxy } from './support/proxy.js';
+import { plant } from './support/plants.js';
 
 const moment = '2026-11-30T01:02:03.456Z';
 const ports: LedgerPorts = {
@@ -21,7 +22,7 @@ const ports: LedgerPorts = {
 /** Four claimed orders and the three messages that book them; the ids of the first message's orders enclose the second's. */
 async function givenMessages(database: Database): Promise<LedgerIntake[]> {
   for (const table of ['settlement_order', 'chunk', 'journal_entry', 'ledger_entry']) {
-    await database.transact(repeatable('empty', (trx) => trx.change(`delete from ${table}`)));
+    await plant(database, `delete from ${table}`);
   }
   await givenOrders(database, [
     { orderNo: 'O1', accountNo: 'A', minor: 100 },

@@ -9,6 +9,7 @@ import type { Order } from '../src/orders/order.js';
 import { reversalFault, type Reversible } from '../src/orders/reversals.js';
 import { verifyBooks } from '../src/reconciliation/verify.js';
 import { onEachDatabase } from './support/databases.js';
+import { plant } from './support/plants.js';
 import { day, everyRow, givenOrders, payables, runDay } from './support/day.js';
 import { header, importOrders, orderLine } from './support/importing.js';
 
@@ -42,9 +43,11 @@ onEachDatabase('reversals', (current) => {
       'outbox',
       'journal_entry',
       'ledger_entry',
+      'account_balance',
+      'general_balance',
       'quarantine',
     ]) {
-      await database().transact(repeatable('empty', (trx) => trx.change(`delete from ${table}`)));
+      await plant(database(), `delete from ${table}`);
     }
     await givenOrders(database(), [
       { orderNo: 'O1', accountNo: 'A', minor: 100 },

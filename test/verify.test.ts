@@ -1,17 +1,16 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { repeatable } from '../src/db/transaction.js';
 import { verifyChecks } from '../src/reconciliation/checklist.js';
 import { expectedLegs, namesExactly } from '../src/reconciliation/payload.js';
 import { verifyBooks } from '../src/reconciliation/verify.js';
 import { emptyBooks, smallDays, writeBooks } from './support/books.js';
 import { onEachDatabase } from './support/databases.js';
+import { plant } from './support/plants.js';
 import { settle } from './support/program.js';
 
 const checks = Object.keys(verifyChecks).length;
 
 onEachDatabase('settle verify', (current) => {
-  const change = (sql: string): Promise<number> =>
-    current().database.transact(repeatable('change', (trx) => trx.change(sql)));
+  const change = (sql: string): Promise<void> => plant(current().database, sql);
   const run = (...args: string[]): ReturnType<typeof settle> => settle(args, { url: current().url });
 
   beforeEach(async () => {
@@ -38,6 +37,8 @@ onEachDatabase('settle verify', (current) => {
       'source-total': 9,
       'withdrawn-order': 1,
       'sub-ledger': 3,
+      balance: 16,
+      'append-only': 1,
       'trial-balance': 3,
     });
   });
@@ -122,7 +123,7 @@ onEachDatabase('settle verify', (current) => {
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({
         ...{ schema: 'settle.reconcile', schemaVersion: 1, batchDay: '2026-11-29', ok: true, outcome: 'OK' },
-        checks: [{ name: 'batch-totals' }, { name: 'orders-left' }, { name: 'sub-ledger' }, { name: 'trial-balance' }],
+        checks: ['batch-totals', 'orders-left', 'sub-ledger', 'trial-balance', 'balances'].map((name) => ({ name })),
         totals: { claimed: [{}, { currency: 'KWD', orders: 2, netMinor: '-5000' }, {}] },
       });
     });
@@ -142,7 +143,7 @@ onEachDatabase('settle verify', (current) => {
       expect(code).toBe(4);
       expect(stdout).toMatch(/^2026-11-29 does not reconcile\.\n/);
       expect(stdout).toContain('nets USD: expected 8 orders 16.26, found 8 orders 16.27');
-      expect(stdout).toContain('account M1 USD: expected 16.87, found 16.86');
+      expect(stdout).toContain('account M1 USD: expected 15.87, found 15.86');
     });
 
     test('says so when no day has been run', async () => {

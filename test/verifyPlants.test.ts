@@ -1,8 +1,9 @@
-import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { repeatable } from '../src/db/transaction.js';
 import { reconcileDay } from '../src/reconciliation/reconcile.js';
 import { verifyBooks } from '../src/reconciliation/verify.js';
 import { onEachDatabase } from './support/databases.js';
+import { withoutTriggers } from './support/plants.js';
 import { emptyBooks, smallDays, writeBooks } from './support/books.js';
 
 // One single change at a time in every money table, such as a bug, a crash or a hand on the database would leave behind.
@@ -398,11 +399,62 @@ const frame: Plant[] = [
   ],
 ];
 
-const plants: Plant[] = [...orders, ...nets, ...chunks, ...messages, ...journals, ...ledger, ...frame];
+const account = (set: string): string =>
+  `update account_balance set ${set} where ${day} and ledger_account = 'MERCHANT_PAYABLE' and sub_account = 'M1' and currency = 'USD'`;
+const general = (set: string): string =>
+  `update general_balance set ${set} where ${day} and ledger_account = 'MERCHANT_PAYABLE' and currency = 'USD'`;
+const m1 = '2026-11-29 MERCHANT_PAYABLE/M1 USD';
+
+const balances: Plant[] = [
+  ['a balance that closes with a unit more', account(`closing_minor = '-1680'`), 'balance', m1],
+  [
+    'a balance that closes with a unit more',
+    account(`closing_minor = '-1680'`),
+    'balances',
+    'MERCHANT_PAYABLE/M1 USD',
+    'reconcile',
+  ],
+  ['a balance that opens otherwise', account(`opening_minor = '-99'`), 'balance', m1],
+  ['a balance that moved otherwise', account(`debit_minor = '216', credit_minor = '1802'`), 'balance', m1],
+  ['a balance that moved otherwise', account(`debit_minor = '216'`), 'balances', 'MERCHANT_PAYABLE USD', 'reconcile'],
+  [
+    'a missing balance',
+    `delete from account_balance where ${day} and sub_account = 'M2'`,
+    'balance',
+    '2026-11-29 MERCHANT_PAYABLE/M2 USD',
+  ],
+  ['a balance of another account', account(`sub_account = 'M9'`), 'balance', '2026-11-29 MERCHANT_PAYABLE/M9 USD'],
+  ['a balance of another day', account(`batch_day = '2026-11-27'`), 'balance', m1],
+  ['a balance of a day without a batch', account(`batch_day = '2026-12-01'`), 'batch', '2026-12-01'],
+  [
+    'a ledger account that closes otherwise',
+    general(`closing_minor = '0'`),
+    'balance',
+    '2026-11-29 MERCHANT_PAYABLE USD',
+  ],
+  [
+    'a ledger account that moved otherwise',
+    general(`credit_minor = credit_minor + 0`).replace('credit_minor + 0', `'1'`),
+    'balances',
+    'MERCHANT_PAYABLE USD',
+    'reconcile',
+  ],
+  [
+    'a missing ledger account',
+    `delete from general_balance where ${day} and ledger_account = 'ADJUSTMENTS'`,
+    'balances',
+    'ADJUSTMENTS USD',
+    'reconcile',
+  ],
+  ['balances of fewer entries', `update batch set balanced_entries = 7 where ${day}`, 'balance', '2026-11-29'],
+];
+
+const plants: Plant[] = [...balances, ...orders, ...nets, ...chunks, ...messages, ...journals, ...ledger, ...frame];
 
 onEachDatabase('a planted change', (database) => {
   let found = 0;
 
+  beforeAll(() => withoutTriggers(database().database));
   beforeEach(async () => {
     await emptyBooks(database().database);
     await writeBooks(database().database, smallDays);

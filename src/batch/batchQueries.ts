@@ -2,6 +2,7 @@ import type { Session, Transaction } from '../db/session.js';
 import {
   exactSum,
   fromInstant,
+  groupKey,
   placeholders,
   sumIsNegative,
   toBigInt,
@@ -156,11 +157,11 @@ export async function accountCounts(
   const [row] = await session.rows(
     `select count(distinct account_no) as settled,
             count(distinct case when negative = 1 then account_no end) as carried
-       from (select n.account_no, n.currency,
+       from (select ${groupKey(session.dialect, 'n.account_no')} as account_no, n.currency,
                     case when ${sumIsNegative(session.dialect, 'n.amount_minor')} then 1 else 0 end as negative
                from chunk c join net n on n.run_id = c.run_id and n.chunk_no = c.chunk_no
               where c.batch_day = ? ${andInShard('n.account_no', shard)}
-              group by n.account_no, n.currency) p`,
+              group by 1, 2) p`,
     [day],
   );
   return { settled: toCount(row?.['settled'] ?? 0), carriedForward: toCount(row?.['carried'] ?? 0) };

@@ -6,6 +6,7 @@ import { fromInstant } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { instantText, type Clock } from '../kernel/clock.js';
 import { batchMoves, move } from '../kernel/states.js';
+import { balanceDay } from '../ledger/balances.js';
 import { postSettlements } from '../ledger/postSettlements.js';
 import type { CurrencyTotal, Order } from '../orders/order.js';
 import { initOrders, movedOrders, signedTotals, sourceTotals, topOrderId, unchangedOrders } from '../orders/queries.js';
@@ -190,6 +191,10 @@ export class DatabaseEffects implements BatchEffects {
       },
     );
     return this.database.read((session) => unsentMessages(session, run.day, run.request.shard));
+  }
+
+  async balance(run: Run, signal: AbortSignal): Promise<void> {
+    await balanceDay(this.database, run.day, { fence: this.fence, signal });
   }
 
   reconcile(run: Run): Promise<DayProof> {

@@ -148,6 +148,10 @@ export class DryEffects implements BatchEffects {
     return Promise.resolve(totals.list());
   }
 
+  balance(): Promise<void> {
+    return Promise.resolve();
+  }
+
   enter(): Promise<void> {
     return Promise.resolve();
   }

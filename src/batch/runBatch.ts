@@ -33,6 +33,7 @@ export async function runBatch(deps: BatchDeps, day: BatchDay, request: RunReque
       onCancelled: (shard) => recordCancelledShard(deps, run, tally, shard),
     });
     await stages.enter('RECONCILING');
+    await effects.balance(run, signal);
     const proven = await proveDay(deps, run, tally, leftover);
     stages.end();
     return await concludeRun(deps, run, tally, stages, { ...proven, unsent });

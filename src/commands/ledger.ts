@@ -1,6 +1,15 @@
-import { exitCodes } from '../kernel/errors.js';
+import type { Session } from '../db/session.js';
+import { exitCodes, SettleError } from '../kernel/errors.js';
 import { formatMinorGrouped } from '../kernel/money.js';
-import { chartOfAccounts, ledgerBalances, trialBalance as trialBalanceOf, type TrialBalance } from '../ledger/views.js';
+import { printable } from '../kernel/printable.js';
+import {
+  chartOfAccounts,
+  daysNotClosed,
+  ledgerBalances,
+  trialBalance as trialBalanceOf,
+  type LedgerBalance,
+  type TrialBalance,
+} from '../ledger/views.js';
 import { journalEntries, type JournalEntryView } from '../ledger/viewsOfEntries.js';
 import { textTable, type Column } from '../reports/tables.js';
 import { momentText } from '../reports/words.js';
@@ -9,35 +18,72 @@ import { withDatabase, type Command } from './context.js';
 
 const right = (title: string): Column => ({ title, align: 'right' });
 
-/** `settle ledger balances`: per ledger account, sub-ledger account and currency, on the natural side. */
-export const balances: Command<{ account?: string; asOf?: string }> = (context, options) => {
+interface BalancesOptions {
+  account?: string;
+  ledgerAccount?: string;
+  asOf?: string;
+  general?: boolean;
+}
+
+/** `settle ledger balances`: the newest balance up to a day, on the natural side, and what moved it last. */
+export const balances: Command<BalancesOptions> = (context, { account, ledgerAccount, general, ...options }) => {
   const asOf = requireBatchDay(options.asOf, '--as-of');
+  if (general === true && account !== undefined) {
+    throw new SettleError('USAGE', '--general shows whole ledger accounts, --account parts of them.', {
+      next: 'Give one of the two.',
+    });
+  }
   return withDatabase(context, async (database) => {
-    const filter = { account: options.account, asOf };
-    const found = await database.read((session) => ledgerBalances(session, filter));
+    const { found, open } = await database.snapshot(async (session) => {
+      await requireLedgerAccount(session, ledgerAccount);
+      return {
+        found: await ledgerBalances(session, { account, ledgerAccount, asOf, general }),
+        open: await daysNotClosed(session, asOf),
+      };
+    });
     if (context.output !== 'text') {
       await context.document({
         schema: 'settle.ledgerBalances',
-        account: options.account ?? null,
+        account: account ?? null,
+        ledgerAccount: ledgerAccount ?? null,
+        general: general === true,
         asOf: asOf ?? null,
+        notClosed: open,
         balances: found,
       });
     } else if (found.length === 0) await context.print('Nothing is booked here.');
-    else {
-      const rows = found.map((row) => [
-        row.code,
-        row.subAccount ?? '-',
-        row.currency,
-        formatMinorGrouped(row.debitMinor, row.currency),
-        formatMinorGrouped(row.creditMinor, row.currency),
-        formatMinorGrouped(row.balanceMinor, row.currency),
-      ]);
-      const columns = [{ title: 'ledger account' }, { title: 'sub-account' }, { title: '' }];
-      await context.print(textTable([...columns, right('debit'), right('credit'), right('balance')], rows));
+    else await context.print(balancesText(found));
+    if (context.output === 'text' && open.length > 0) {
+      context.say(`Not closed yet, so balances are those of the last run: ${open.join(', ')}`);
     }
     return exitCodes.OK;
   });
 };
+
+async function requireLedgerAccount(session: Session, code: string | undefined): Promise<void> {
+  if (code === undefined) return;
+  const known = (await chartOfAccounts(session)).map((line) => line.code);
+  if (known.includes(code)) return;
+  throw new SettleError('NOT_FOUND', `The chart of accounts has no ${printable(code)}.`, {
+    details: { ledgerAccount: code },
+    next: `Ledger accounts that there are: ${known.join(', ')}`,
+  });
+}
+
+function balancesText(found: readonly LedgerBalance[]): string {
+  const rows = found.map((row) => [
+    row.code,
+    row.subAccount ?? '-',
+    row.currency,
+    row.batchDay,
+    formatMinorGrouped(row.openingMinor, row.currency),
+    formatMinorGrouped(row.debitMinor, row.currency),
+    formatMinorGrouped(row.creditMinor, row.currency),
+    formatMinorGrouped(row.balanceMinor, row.currency),
+  ]);
+  const columns = ['ledger account', 'sub-account', '', 'moved on'].map((title) => ({ title }));
+  return textTable([...columns, ...['opening', 'debit', 'credit', 'balance'].map(right)], rows);
+}
 
 /** `settle ledger entries`: the newest journal entries with their legs, newest last. */
 export const entries: Command<{ account?: string; batchDay?: string; limit?: number }> = (context, options) => {

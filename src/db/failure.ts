@@ -68,6 +68,9 @@ const refusedErrnos = new Set([
   1048, 1062, 1216, 1217, 1264, 1265, 1292, 1364, 1365, 1366, 1406, 1451, 1452, 1644, 1690, 3819, 4025,
 ]);
 
+/** CREATE TRIGGER by a user without SUPER on a server with a binary log. */
+const triggersNeedTrust = 1419;
+
 /** Code of our own error for a statement that the server would answer by closing the connection. */
 export const statementTooLarge = 'STATEMENT_TOO_LARGE';
 
@@ -166,7 +169,7 @@ export function explainFailure(error: unknown, label: string): SettleError {
         advise(
           isAboutEncryption({ code, errno })
             ? 'Set ?ssl=on or ?ssl=verify in SETTLE_DATABASE_URL as the server wants it. verify needs the host name that is in the certificate, and knows private authorities from the file in NODE_EXTRA_CA_CERTS.'
-            : 'Check user, password, grants and the name of the database; the user needs SELECT, INSERT, UPDATE, DELETE, and for migrations CREATE, ALTER, INDEX, DROP. Some are let in encrypted only: ?ssl=on.',
+            : 'Check user, password, grants and the name of the database; the user needs SELECT, INSERT, UPDATE, DELETE, and for migrations CREATE, ALTER, INDEX, DROP, TRIGGER. Some are let in encrypted only: ?ssl=on.',
         ),
       );
     default:
@@ -182,6 +185,15 @@ export function explainFailure(error: unknown, label: string): SettleError {
           'SCHEMA_PENDING',
           `${label} lacks Settle's tables: ${detail}`,
           advise('settle migrate up'),
+        );
+      }
+      if (errno === triggersNeedTrust) {
+        return new SettleError(
+          'DATABASE_TRIGGERS_DENIED',
+          `${label} keeps a binary log and lets only an administrator create triggers, which keep the ledger append-only.`,
+          advise(
+            'As an administrator: set global log_bin_trust_function_creators = 1   (or run settle migrate up as that administrator), then settle migrate up again. Triggers that are there stay without it.',
+          ),
         );
       }
       return new SettleError('DATABASE_STATEMENT_REFUSED', `${label} refused a statement: ${detail}`, {

@@ -31,7 +31,7 @@ function migrateConfig(engine: Engine): Knex.MigratorConfig {
 
 function isAlreadyThere(error: unknown): boolean {
   const { errno } = error as { errno?: number };
-  return errno === 1050 || errno === 1061 || errno === 1062; // table, index, row
+  return errno === 1050 || errno === 1061 || errno === 1062 || errno === 1359; // table, index, row, trigger
 }
 
 /** True when two began on an empty database: both make the tables of the lock, and the slower one finds them there. */

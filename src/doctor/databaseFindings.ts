@@ -1,3 +1,4 @@
+import { missingTriggers, triggerSql } from '../db/appendOnly.js';
 import type { Database } from '../db/database.js';
 import { schemaStatus } from '../db/schema.js';
 import type { Session } from '../db/session.js';
@@ -13,8 +14,14 @@ export async function databaseFindings(database: Database, clock: Clock): Promis
   ]);
   const { applied, pending, unknown } = await schemaStatus(database);
   const schema = schemaFinding(applied.length, pending, unknown);
-  const batching = pending.length === 0 ? [await database.read(batchingFinding)] : [];
-  return [...found, schema, ...batching];
+  const ofTables =
+    pending.length === 0
+      ? [
+          await database.read((session) => appendOnlyFinding(session, database.engine)),
+          await database.read(batchingFinding),
+        ]
+      : [];
+  return [...found, schema, ...ofTables];
 }
 
 async function sessionFindings(session: Session): Promise<Finding[]> {
@@ -77,6 +84,18 @@ function schemaFinding(applied: number, pending: readonly string[], unknown: rea
   return pending.length > 0
     ? fail('schema', `pending: ${pending.join(', ')}`, 'settle migrate up')
     : ok('schema', `all ${String(applied)} migration(s) applied`);
+}
+
+async function appendOnlyFinding(session: Session, engine: Database['engine']): Promise<Finding> {
+  const name = 'append-only';
+  const missing = await missingTriggers(session);
+  if (missing.length === 0) return ok(name, 'the ledger refuses to change or remove its rows');
+  const grant = engine === 'sqlite' ? '' : 'Grant TRIGGER to this user, who may only not be shown them; or run: ';
+  return fail(
+    name,
+    `triggers that are missing: ${missing.join(', ')}`,
+    grant + missing.map((trigger) => `${triggerSql(engine, trigger)};`).join(' '),
+  );
 }
 
 const transactionsMax = 5;

@@ -1,5 +1,5 @@
-import type { Binding, Session } from '../db/session.js';
-import { exactSum, sumIn, toText, toTextOrNull } from '../db/values.js';
+import type { Row, Session } from '../db/session.js';
+import { exactSum, sumIn, toBigInt, toText, toTextOrNull } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { compareBytes } from '../kernel/ids.js';
 
@@ -26,53 +26,56 @@ export async function chartOfAccounts(session: Session): Promise<ChartLine[]> {
     .sort((a, b) => compareBytes(a.code, b.code));
 }
 
+/** The newest balance up to a day. Amounts stand on the natural side of the ledger account. */
 export interface LedgerBalance {
   code: string;
   name: string;
-  /** Null where the ledger account has no sub-ledger. */
+  /** Null where the ledger account has no sub-ledger, and in the general ledger. */
   subAccount: string | null;
   currency: string;
+  /** The day on which it last moved: opening, debits and credits are of that day. */
+  batchDay: BatchDay;
+  openingMinor: bigint;
   debitMinor: bigint;
   creditMinor: bigint;
-  /** On the natural side of the account: debits less credits for assets and expenses, the reverse for the others. */
   balanceMinor: bigint;
 }
 
 export interface LedgerFilter {
-  /** Only entries in the sub-ledger of this account. */
+  /** Only the sub-ledgers of this account. */
   account?: string | undefined;
+  ledgerAccount?: string | undefined;
   /** Up to and with this batch day. */
   asOf?: BatchDay | undefined;
+  /** Balances of whole ledger accounts instead of those of their sub-ledgers. */
+  general?: boolean | undefined;
 }
 
-/** Balances per ledger account, sub-ledger account and currency, in that order. */
+/** Balances per ledger account, sub-ledger account and currency, in that order, as the runs made them. */
 export async function ledgerBalances(session: Session, filter: LedgerFilter = {}): Promise<LedgerBalance[]> {
-  const { where, bindings } = conditionsOf(filter);
+  const { account, asOf, ledgerAccount, general } = filter;
+  const [table, keys] =
+    general === true
+      ? ['general_balance', ['ledger_account', 'currency']]
+      : ['account_balance', ['ledger_account', 'sub_account', 'currency']];
+  const conditions = [
+    ...(asOf === undefined ? [] : ['batch_day <= ?']),
+    ...(ledgerAccount === undefined ? [] : ['ledger_account = ?']),
+    ...(account === undefined ? [] : ['sub_account = ?']),
+  ];
+  const where = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
   const rows = await session.rows(
-    `select a.code, a.name, a.kind, l.sub_account, l.currency,
-            ${exactSum(session.dialect, `case when l.side = 'DEBIT' then l.amount_minor else 0 end`, 'debit')},
-            ${exactSum(session.dialect, `case when l.side = 'CREDIT' then l.amount_minor else 0 end`, 'credit')}
-       from ledger_entry l
-       join ledger_account a on a.code = l.ledger_account
-       ${filter.asOf === undefined ? '' : 'join journal_entry j on j.id = l.journal_entry_id'}
-      ${where}
-      group by a.code, a.name, a.kind, l.sub_account, l.currency`,
-    bindings,
+    `select b.ledger_account, coalesce(a.name, 'not in the chart of accounts') as name, coalesce(a.kind, 'ASSET') as kind,
+            a.sub_ledger, ${general === true ? `''` : 'b.sub_account'} as sub_account, b.currency, b.batch_day,
+            b.opening_minor, b.debit_minor, b.credit_minor, b.closing_minor
+       from (select ${keys.join(', ')}, max(batch_day) as newest from ${table} ${where} group by ${keys.join(', ')}) k
+       join ${table} b on b.batch_day = k.newest and ${keys.map((key) => `b.${key} = k.${key}`).join(' and ')}
+       left join ledger_account a on a.code = b.ledger_account`,
+    [asOf, ledgerAccount, account].filter((value) => value !== undefined),
   );
   return rows
-    .map((row) => {
-      const [debit, credit] = [sumIn(row, 'debit'), sumIn(row, 'credit')];
-      const subAccount = toText(row['sub_account']);
-      return {
-        code: toText(row['code']),
-        name: toText(row['name']),
-        subAccount: subAccount === '' ? null : subAccount,
-        currency: toText(row['currency']),
-        debitMinor: debit,
-        creditMinor: credit,
-        balanceMinor: naturalBalance(toText(row['kind']) as LedgerAccountKind, debit, credit),
-      };
-    })
+    .filter((row) => account === undefined || row['sub_ledger'] === 'ACCOUNT')
+    .map(balanceIn)
     .sort(
       (a, b) =>
         compareBytes(a.code, b.code) ||
@@ -81,15 +84,29 @@ export async function ledgerBalances(session: Session, filter: LedgerFilter = {}
     );
 }
 
-function conditionsOf({ account, asOf }: LedgerFilter): { where: string; bindings: Binding[] } {
-  const conditions = [
-    ...(account === undefined ? [] : [`a.sub_ledger = 'ACCOUNT' and l.sub_account = ?`]),
-    ...(asOf === undefined ? [] : ['j.batch_day <= ?']),
-  ];
+function balanceIn(row: Row): LedgerBalance {
+  const kind = toText(row['kind']) as LedgerAccountKind;
+  const subAccount = toText(row['sub_account']);
   return {
-    where: conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`,
-    bindings: [account, asOf].filter((value) => value !== undefined),
+    code: toText(row['ledger_account']),
+    name: toText(row['name']),
+    subAccount: subAccount === '' ? null : subAccount,
+    currency: toText(row['currency']),
+    batchDay: toText(row['batch_day']),
+    openingMinor: naturalBalance(kind, toBigInt(row['opening_minor']), 0n),
+    debitMinor: toBigInt(row['debit_minor']),
+    creditMinor: toBigInt(row['credit_minor']),
+    balanceMinor: naturalBalance(kind, toBigInt(row['closing_minor']), 0n),
   };
+}
+
+/** Days up to a day that are not closed: their balances are those of their last run. */
+export async function daysNotClosed(session: Session, asOf?: BatchDay): Promise<BatchDay[]> {
+  const rows = await session.rows(
+    `select batch_day from batch where state <> 'CLOSED' ${asOf === undefined ? '' : 'and batch_day <= ?'} order by batch_day`,
+    asOf === undefined ? [] : [asOf],
+  );
+  return rows.map((row) => toText(row['batch_day']));
 }
 
 function naturalBalance(kind: LedgerAccountKind, debit: bigint, credit: bigint): bigint {

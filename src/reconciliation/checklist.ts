@@ -12,6 +12,8 @@ export const verifyChecks = {
   'journal-entry': 'a journal entry books exactly what its message says',
   'journal-balance': 'debits equal credits in each journal entry',
   'ledger-entry': 'each ledger entry belongs to a journal entry and to the chart of accounts',
+  balance: 'opening and movements make the closing balance of each account, currency and day',
+  'append-only': 'the ledger refuses to change or remove its rows',
   batch: 'a closed batch has nothing left and counts its orders right',
   'source-total': 'the frozen source is what was settled, set aside or withdrawn',
   'withdrawn-order': 'a withdrawn order was not settled',

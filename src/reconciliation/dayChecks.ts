@@ -1,8 +1,9 @@
 import type { Session } from '../db/session.js';
 import { toBigInt, toCount, toText, toTextOrNull } from '../db/values.js';
 import { formatMinor } from '../kernel/money.js';
+import { checkBalances } from './balanceVerify.js';
 import type { Checklist } from './checklist.js';
-import { findBatch, type BatchRow } from './days.js';
+import { closedWell, findBatch, type BatchRow } from './days.js';
 import { dayOrders, sourceTotals, withdrawnOrders, type DayOrders } from './dayTotals.js';
 import { listedMax, unbalancedEntries } from './ledgerProof.js';
 
@@ -15,7 +16,10 @@ export async function checkDay(session: Session, checklist: Checklist, batchDay:
   checklist.examine('order-chunk', orders.orders);
   await checkOrderChunks(session, checklist, batchDay);
   if (batch === undefined) await checkNoBatch(session, checklist, batchDay);
-  else await checkBatch(session, checklist, batch, orders);
+  else {
+    await checkBatch(session, checklist, batch, orders);
+    await checkBalances(session, checklist, batch);
+  }
   await checkWithdrawn(session, checklist, batchDay);
   await checkJournalMessages(session, checklist, batchDay);
   await checkJournalEntries(session, checklist, batchDay);
@@ -52,7 +56,7 @@ async function checkOrderChunks(session: Session, checklist: Checklist, batchDay
 }
 
 async function checkNoBatch(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
-  for (const table of ['chunk', 'journal_entry', 'source_total']) {
+  for (const table of ['chunk', 'journal_entry', 'source_total', 'account_balance', 'general_balance']) {
     const [row] = await session.rows(`select count(*) as found from ${table} where batch_day = ?`, [batchDay]);
     const found = toCount(row?.['found']);
     if (found === 0) continue;
@@ -68,7 +72,7 @@ async function checkBatch(session: Session, checklist: Checklist, batch: BatchRo
   // Orders that became visible below the top id later, or whose account was released, wait for the next run; what a
   // run settles of them is counted when it ends well.
   const settledOrHeld = orders.ordersToTop - orders.leftOrders;
-  const uncounted = batch.ordersAtClose < settledOrHeld && (await lastRunEndedWell(session, batch.batchDay));
+  const uncounted = batch.ordersAtClose < settledOrHeld && (await closedWell(session, batch));
   if (uncounted || batch.ordersAtClose > orders.ordersToTop) {
     const problem = `counted ${String(batch.ordersAtClose)} orders at its close, ${String(orders.ordersToTop)} are there`;
     checklist.contradict('batch', 'batch', batch.batchDay, problem);
@@ -85,11 +89,6 @@ async function checkBatch(session: Session, checklist: Checklist, batch: BatchRo
     const rest = `${source.part(key)} were frozen, of which ${unexplained.part(key)} are not accounted for`;
     checklist.contradict('source-total', 'source_total', `${batch.batchDay} ${key}`, rest);
   }
-}
-
-async function lastRunEndedWell(session: Session, batchDay: string): Promise<boolean> {
-  const [row] = await session.rows('select state from run where batch_day = ? order by id desc limit 1', [batchDay]);
-  return row === undefined || toText(row['state']) === 'OK';
 }
 
 /** Claims of a closed day are finished, unless a later run made them for orders that came late. */

@@ -1,6 +1,7 @@
-import type { Session } from '../db/session.js';
+import type { Row, Session } from '../db/session.js';
 import { exactSum, sumIn, toCount, toText } from '../db/values.js';
 import type { BatchRow } from './days.js';
+import { halves, parts, subLedgerSides, type SubLedger } from './ledgerProof.js';
 import { effectOf, Tally } from './tally.js';
 
 /** A day's orders, counted by what became of them. Keys are "USD PAYMENT"; `byCurrency` drops the type. */
@@ -18,21 +19,20 @@ export interface DayOrders {
   ordersToTop: number;
 }
 
-/** Reads the day's orders once. */
+/** Reads the day's orders once, and once more those in INIT if there are any. */
 export async function dayOrders(session: Session, batch: BatchRow): Promise<DayOrders> {
+  const { dialect } = session;
+  const [upper, lower] = halves(dialect, 'amount_minor');
+  // Grouped by chunk first, so that a chunk is looked up once and not for each of its orders.
   const rows = await session.rows(
-    `select o.currency, o.type, o.state,
-            case when o.id <= ? then 1 else 0 end as to_top,
-            case when q.id is null then 0 else 1 end as held,
-            case when c.run_id is null then 0 else 1 end as chunked,
-            count(*) as orders, ${exactSum(session.dialect, 'o.amount_minor', 'amount')}
-       from settlement_order o
-       left join quarantine q
-         on o.state = 'INIT' and q.batch_day = o.batch_day and q.account_no = o.account_no and q.active = 1
-       left join chunk c on c.run_id = o.run_id and c.chunk_no = o.chunk_no and c.batch_day = o.batch_day
-      where o.batch_day = ?
-      group by o.currency, o.type, o.state, to_top, held, chunked`,
-    [batch.topId, batch.batchDay],
+    `select o.currency, o.type, o.state, o.to_top, case when c.run_id is null then 0 else 1 end as chunked,
+            sum(o.order_count) as orders, ${parts(dialect, 'amount', 'sum')}
+       from (select currency, type, state, case when id <= ? then 1 else 0 end as to_top, run_id, chunk_no,
+                    count(*) as order_count, ${upper} as amount_upper, ${lower} as amount_lower
+               from settlement_order where batch_day = ? group by currency, type, state, to_top, run_id, chunk_no) o
+       left join chunk c on c.run_id = o.run_id and c.chunk_no = o.chunk_no and c.batch_day = ?
+      group by o.currency, o.type, o.state, o.to_top, chunked`,
+    [batch.topId, batch.batchDay, batch.batchDay],
   );
   const found: DayOrders = {
     claimed: new Tally(),
@@ -44,19 +44,36 @@ export async function dayOrders(session: Session, batch: BatchRow): Promise<DayO
     ordersToTop: 0,
   };
   for (const row of rows) {
-    const [orders, type, state] = [toCount(row['orders']), toText(row['type']), toText(row['state'])];
-    const [toTop, held, chunked] = [toCount(row['to_top']), toCount(row['held']), toCount(row['chunked'])];
-    const add = (tally: Tally): Tally =>
-      tally.add(`${toText(row['currency'])} ${type}`, orders, effectOf(type, sumIn(row, 'amount')));
+    const [orders, state, toTop] = [toCount(row['orders']), toText(row['state']), toCount(row['to_top']) === 1];
     found.orders += orders;
-    if (toTop === 1) found.ordersToTop += orders;
-    if ((state === 'PROCESSING' || state === 'SUCCESS') && chunked === 1) add(found.claimed);
+    if (toTop) found.ordersToTop += orders;
+    if ((state === 'PROCESSING' || state === 'SUCCESS') && toCount(row['chunked']) === 1) add(found.claimed, row);
     if (state === 'PROCESSING') found.processingOrders += orders;
-    if (state !== 'INIT' || toTop === 0) continue;
-    add(held === 1 ? found.quarantined : found.left);
-    if (held === 0) found.leftOrders += orders;
+    if (state !== 'INIT' || !toTop) continue;
+    add(found.left, row);
+    found.leftOrders += orders;
   }
-  return found;
+  return found.leftOrders === 0 ? found : withoutHeld(session, batch, found);
+}
+
+function add(tally: Tally, row: Row): void {
+  const type = toText(row['type']);
+  tally.add(`${toText(row['currency'])} ${type}`, toCount(row['orders']), effectOf(type, sumIn(row, 'amount')));
+}
+
+/** Of the orders that are left, those whose account is in active quarantine are held back. */
+async function withoutHeld(session: Session, batch: BatchRow, found: DayOrders): Promise<DayOrders> {
+  const rows = await session.rows(
+    `select o.currency, o.type, count(*) as orders, ${exactSum(session.dialect, 'o.amount_minor', 'amount')}
+       from settlement_order o
+       join quarantine q on q.batch_day = o.batch_day and q.account_no = o.account_no and q.active = 1
+      where o.batch_day = ? and o.id <= ? and o.state = 'INIT'
+      group by o.currency, o.type`,
+    [batch.batchDay, batch.topId],
+  );
+  for (const row of rows) add(found.quarantined, row);
+  const held = rows.reduce((sum, row) => sum + toCount(row['orders']), 0);
+  return { ...found, left: found.left.minus(found.quarantined), leftOrders: found.leftOrders - held };
 }
 
 /** What the last freeze wrote down, by currency and type. */
@@ -86,10 +103,7 @@ export async function withdrawnOrders(session: Session, batchDay: string): Promi
     [batchDay],
   );
   const withdrawn = new Tally();
-  for (const row of rows) {
-    const type = toText(row['type']);
-    withdrawn.add(`${toText(row['currency'])} ${type}`, toCount(row['orders']), effectOf(type, sumIn(row, 'amount')));
-  }
+  for (const row of rows) add(withdrawn, row);
   return withdrawn;
 }
 
@@ -103,29 +117,24 @@ export interface DayBooks {
   outbox: Tally;
   /** Messages that are neither SENT nor posted. */
   waiting: Tally;
+  /** Orders of the messages that are posted, and what that changed of the control account. */
   posted: Tally;
   /** Journal entries of the day, and those of them that belong to one of its nets. */
   journalEntries: number;
   journalEntriesOfNets: number;
+  /** The day's part of the control account, account by account. */
+  subLedger: SubLedger;
 }
 
 /** Follows the day's chunks to their nets, messages and journal entries, and reads the payable side from the ledger. */
 export async function dayBooks(session: Session, batchDay: string): Promise<DayBooks> {
-  const books: DayBooks = {
-    nets: new Tally(),
-    outbox: new Tally(),
-    waiting: new Tally(),
-    posted: new Tally(),
-    journalEntries: 0,
-    journalEntriesOfNets: 0,
-  };
   const sum = (condition: string, name: string): string =>
     `sum(case when ${condition} then m.orders else 0 end) as ${name}_orders, ` +
     exactSum(session.dialect, `case when ${condition} then n.amount_minor else 0 end`, name);
   const inOutbox = 'm.id is not null';
   const waits = `${inOutbox} and m.state <> 'SENT' and j.id is null`;
   const rows = await session.rows(
-    `select n.currency, sum(n.orders) as net_orders, ${exactSum(session.dialect, 'n.amount_minor', 'net')},
+    `select n.currency, count(*) as nets, sum(n.orders) as net_orders, ${exactSum(session.dialect, 'n.amount_minor', 'net')},
             ${sum(inOutbox, 'outbox')}, ${sum(waits, 'waiting')},
             sum(case when j.id is null then 0 else m.orders end) as posted_orders,
             sum(case when j.id is null then 0 else 1 end) as journal_entries
@@ -136,33 +145,27 @@ export async function dayBooks(session: Session, batchDay: string): Promise<DayB
       where c.batch_day = ? group by n.currency`,
     [batchDay],
   );
+  const [nets, outbox, waiting, posted] = [new Tally(), new Tally(), new Tally(), new Tally()];
+  let [netCount, journalEntriesOfNets] = [0, 0];
   for (const row of rows) {
     const currency = toText(row['currency']);
-    books.nets.add(currency, toCount(row['net_orders']), sumIn(row, 'net'));
-    books.outbox.add(currency, toCount(row['outbox_orders']), sumIn(row, 'outbox'));
-    books.waiting.add(currency, toCount(row['waiting_orders']), sumIn(row, 'waiting'));
-    books.posted.add(currency, toCount(row['posted_orders']), 0n);
-    books.journalEntriesOfNets += toCount(row['journal_entries']);
+    nets.add(currency, toCount(row['net_orders']), sumIn(row, 'net'));
+    outbox.add(currency, toCount(row['outbox_orders']), sumIn(row, 'outbox'));
+    waiting.add(currency, toCount(row['waiting_orders']), sumIn(row, 'waiting'));
+    posted.add(currency, toCount(row['posted_orders']), 0n);
+    netCount += toCount(row['nets']);
+    journalEntriesOfNets += toCount(row['journal_entries']);
   }
-  await addPayable(session, batchDay, books);
-  return books;
+  const subLedger = await subLedgerSides(session, { batchDay, allPosted: netCount === journalEntriesOfNets });
+  for (const { currency, actualMinor } of subLedger.control) posted.add(currency, 0, actualMinor);
+  const journalEntries = await settlementsOf(session, batchDay);
+  return { nets, outbox, waiting, posted, journalEntries, journalEntriesOfNets, subLedger };
 }
 
-async function addPayable(session: Session, batchDay: string, books: DayBooks): Promise<void> {
-  const effects = await session.rows(
-    `select e.currency, e.side, ${exactSum(session.dialect, 'e.amount_minor', 'amount')}
-       from journal_entry j join ledger_entry e on e.journal_entry_id = j.id
-      where j.batch_day = ? and j.type = 'SETTLEMENT' and e.ledger_account = 'MERCHANT_PAYABLE'
-      group by e.currency, e.side`,
-    [batchDay],
-  );
-  for (const row of effects) {
-    const amount = sumIn(row, 'amount');
-    books.posted.add(toText(row['currency']), 0, toText(row['side']) === 'CREDIT' ? amount : -amount);
-  }
+async function settlementsOf(session: Session, batchDay: string): Promise<number> {
   const [row] = await session.rows(
     `select count(*) as entries from journal_entry where batch_day = ? and type = 'SETTLEMENT'`,
     [batchDay],
   );
-  books.journalEntries = toCount(row?.['entries']);
+  return toCount(row?.['entries']);
 }

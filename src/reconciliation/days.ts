@@ -28,6 +28,13 @@ export async function findBatch(session: Session, batchDay: string): Promise<Bat
   };
 }
 
+/** Whether the day is closed and its last run left nothing to do: what is missing then, no run will make good. */
+export async function closedWell(session: Session, { batchDay, state }: BatchRow): Promise<boolean> {
+  if (state !== 'CLOSED') return false;
+  const [row] = await session.rows('select state from run where batch_day = ? order by id desc limit 1', [batchDay]);
+  return row === undefined || toText(row['state']) === 'OK';
+}
+
 /** The batch of a day. Errors: USAGE for what is no day, NOT_FOUND with the days that there are. */
 export async function requireBatch(session: Session, batchDay: string): Promise<BatchRow> {
   if (!isBatchDay(batchDay)) {
@@ -43,13 +50,22 @@ export async function requireBatch(session: Session, batchDay: string): Promise<
   });
 }
 
+const tablesByDay = [
+  'settlement_order',
+  'chunk',
+  'journal_entry',
+  'source_total',
+  'account_balance',
+  'general_balance',
+];
+
 /**
  * Every day that any money table with an index by day names, oldest first: a row moved to a day without a batch must be
  * looked at too. Goes from day to day, since counting distinct values would read each index whole.
  */
 export async function everyDay(session: Session): Promise<string[]> {
   const days = new Set(await batchDays(session));
-  for (const table of ['settlement_order', 'chunk', 'journal_entry', 'source_total']) {
+  for (const table of tablesByDay) {
     let last = '1000-01-01';
     for (;;) {
       const [row] = await session.rows(`select min(batch_day) as day from ${table} where batch_day > ?`, [last]);

@@ -2,7 +2,9 @@ import { formatMinor } from '../kernel/money.js';
 import type { Database } from '../db/database.js';
 import type { Session } from '../db/session.js';
 import { toBigInt, toCount, toText } from '../db/values.js';
-import { requireBatch, type BatchRow } from './days.js';
+import { balanceCheck } from './balanceCheck.js';
+import { entryMovements, sidesOf } from './balances.js';
+import { closedWell, requireBatch, type BatchRow } from './days.js';
 import {
   byCurrency,
   dayBooks,
@@ -12,7 +14,7 @@ import {
   type DayBooks,
   type DayOrders,
 } from './dayTotals.js';
-import { amountsText, listedMax, sidesAgree, subLedgerSides, trialBalance, unbalancedEntries } from './ledgerProof.js';
+import { amountsText, listedMax, sidesAgree, unbalancedEntries, type Sides } from './ledgerProof.js';
 import type { CurrencyTotal, Tally } from './tally.js';
 
 /** One thing that two independently kept records say differently. */
@@ -23,7 +25,7 @@ export interface Difference {
   actual: string;
 }
 
-export type CheckName = 'batch-totals' | 'orders-left' | 'sub-ledger' | 'trial-balance';
+export type CheckName = 'batch-totals' | 'orders-left' | 'sub-ledger' | 'trial-balance' | 'balances';
 
 export interface Check {
   name: CheckName;
@@ -45,7 +47,7 @@ export interface Reconciliation {
 }
 
 /**
- * The reconciliations of a batch day: batch totals, orders left, sub-ledger against control account, trial balance.
+ * The reconciliations of a batch day: batch totals, orders left, sub-ledger against control account, trial balance, balances.
  * Reads everything from one snapshot, so that a commit in between can neither show a false difference nor hide one.
  * Errors: NOT_FOUND when the day has no batch.
  */
@@ -59,10 +61,14 @@ export async function reconcileIn(session: Session, batchDay: string): Promise<R
   const stages = await readStages(session, batch);
   const left = await ordersLeft(session, batch, stages.orders);
   const totals = batchTotals(stages);
-  const checks = [totals, left, await subLedger(session), await trialBalanceOf(session, batchDay)];
+  const movements = await entryMovements(session, batchDay);
+  const trial = await trialBalanceOf(session, batchDay, sidesOf(movements));
+  const { check: balances, stale } = await balanceCheck(session, batchDay, movements);
+  const explained = stale && !(await closedWell(session, batch));
+  const checks = [totals, left, subLedger(stages.books), trial, balances];
   return {
     batchDay,
-    outcome: outcomeOf(batch, stages, checks),
+    outcome: outcomeOf(batch, stages, checks, explained),
     checks,
     orders: stages.orders.ordersToTop - stages.orders.leftOrders,
     totals: {
@@ -170,9 +176,8 @@ async function ordersLeft(session: Session, batch: BatchRow, orders: DayOrders):
   };
 }
 
-/** Posted nets of all days = the control account of the merchants, in total and account by account. */
-async function subLedger(session: Session): Promise<Check> {
-  const { control, differing: accounts } = await subLedgerSides(session);
+/** Posted nets = what the day changed of the merchants' control account, in total and account by account. */
+function subLedger({ subLedger: { control, differing: accounts } }: DayBooks): Check {
   return {
     name: 'sub-ledger',
     ok: control.every(sidesAgree) && accounts.length === 0,
@@ -187,9 +192,8 @@ async function subLedger(session: Session): Promise<Check> {
   };
 }
 
-/** Debits = credits over the whole ledger, and within each journal entry of the day. */
-async function trialBalanceOf(session: Session, batchDay: string): Promise<Check> {
-  const ledger = await trialBalance(session);
+/** Debits = credits over the day, and within each of its journal entries. */
+async function trialBalanceOf(session: Session, batchDay: string, ledger: readonly Sides[]): Promise<Check> {
   const entries = await unbalancedEntries(session, batchDay);
   return {
     name: 'trial-balance',
@@ -221,9 +225,15 @@ function amounts(side: { currency: string; expectedMinor: bigint; actualMinor: b
 
 /**
  * A day on its way differs from its source by what is not claimed yet, and from its outbox by what is not posted yet.
- * Anything else, and any difference of a day on which nothing is left, contradicts the books.
+ * Balances may have been made before the last entry came. Anything else, and any difference of a day on which nothing is
+ * left, contradicts the books.
  */
-function outcomeOf(batch: BatchRow, stages: Stages, checks: readonly Check[]): Reconciliation['outcome'] {
+function outcomeOf(
+  batch: BatchRow,
+  stages: Stages,
+  checks: readonly Check[],
+  balancesExplained: boolean,
+): Reconciliation['outcome'] {
   if (checks.every((check) => check.ok)) return 'OK';
   const { claimed, books, orders } = stages;
   const onItsWay = batch.state === 'OPEN' || batch.state === 'SETTLING' || batch.state === 'POSTING';
@@ -232,7 +242,8 @@ function outcomeOf(batch: BatchRow, stages: Stages, checks: readonly Check[]): R
   const postedExplained =
     books.posted.plus(books.waiting).equals(books.outbox) && books.journalEntries === books.journalEntriesOfNets;
   const ledgerHolds = checks.every(
-    (check) => check.ok || check.name === 'batch-totals' || check.name === 'orders-left',
+    ({ name, ok }) =>
+      ok || name === 'batch-totals' || name === 'orders-left' || (name === 'balances' && balancesExplained),
   );
   return sourceExplained && followsChunks && postedExplained && ledgerHolds ? 'UNFINISHED' : 'CONTRADICTION';
 }

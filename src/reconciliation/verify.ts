@@ -1,8 +1,10 @@
 import { throwIfCancelled } from '../kernel/cancellation.js';
 import { formatMinor } from '../kernel/money.js';
+import { missingTriggers } from '../db/appendOnly.js';
 import type { Database } from '../db/database.js';
 import type { Session } from '../db/session.js';
 import { toBigInt, toCount, toText } from '../db/values.js';
+import { checkControl } from './balanceVerify.js';
 import { Checklist, type VerifyCheck } from './checklist.js';
 import { checkWindow } from './chunkChecks.js';
 import { chunkWindows } from './chunkRows.js';
@@ -39,7 +41,9 @@ export async function verifyBooks(database: Database, options: VerifyOptions = {
     await checkNetMessages(session, checklist, batchDay);
     await checkStrays(session, checklist);
     await checkReversals(session, checklist);
+    await checkAppendOnly(session, checklist);
     await checkLedger(session, checklist);
+    await checkControl(session, checklist);
     return checklist.result();
   });
 }
@@ -99,6 +103,15 @@ async function checkStrays(session: Session, checklist: Checklist): Promise<void
         ? 'is of a journal entry that does not exist'
         : `is on ${toText(row['ledger_account'])}, which the chart of accounts does not have`;
     checklist.contradict('ledger-entry', 'ledger_entry', key, problem);
+  }
+}
+
+async function checkAppendOnly(session: Session, checklist: Checklist): Promise<void> {
+  const missing = await missingTriggers(session);
+  checklist.examine('append-only', 1);
+  for (const name of missing) {
+    const problem = 'is missing as a trigger, or not shown to this user: the rows could be changed';
+    checklist.contradict('append-only', name.replace(/_no_.*/, ''), name, problem);
   }
 }
 

@@ -2,6 +2,8 @@ import type { Database } from '../../src/db/database.js';
 import type { Binding, Session } from '../../src/db/session.js';
 import { repeatable } from '../../src/db/transaction.js';
 import { fromInstant } from '../../src/db/values.js';
+import { writeBalances } from './ledgerBooks.js';
+import { plant } from './plants.js';
 
 // Writes a settled day straight into the tables, as the data model says it must look. It nets, numbers and books by
 // itself and shares no code with the program, so that a check which agrees with it was not taught by what it checks.
@@ -33,16 +35,14 @@ const closedAt = '2026-11-30T00:06:00.000Z';
 
 /** Empties every money table, so that a test starts from nothing. */
 export async function emptyBooks(database: Database): Promise<void> {
-  await database.transact(
-    repeatable('empty the books', async (trx) => {
-      for (const table of [
-        ...['withdrawn_order', 'quarantine', 'ledger_entry', 'journal_entry', 'outbox', 'net', 'chunk', 'run'],
-        ...['source_total', 'batch', 'settlement_order', 'account'],
-      ]) {
-        await trx.change(`delete from ${table}`);
-      }
-    }),
-  );
+  await plant(database, async (trx) => {
+    for (const table of [
+      ...['withdrawn_order', 'quarantine', 'ledger_entry', 'journal_entry', 'outbox', 'net', 'chunk', 'run'],
+      ...['source_total', 'batch', 'settlement_order', 'account', 'account_balance', 'general_balance'],
+    ]) {
+      await trx.change(`delete from ${table}`);
+    }
+  });
 }
 
 /** Writes closed, settled days that agree with themselves in every table. */
@@ -54,6 +54,7 @@ export async function writeBooks(database: Database, days: readonly SeedDay[]): 
       const rows = [...accounts].map((accountNo) => [accountNo, 'ACTIVE', now, now]);
       await trx.insertMany('account', ['account_no', 'state', 'registered_at', 'changed_at'], rows);
       for (const day of days) await writeDay(trx, day);
+      await writeBalances(trx);
     }),
   );
 }

@@ -2,6 +2,7 @@ import { repeatable } from '../../src/db/transaction.js';
 import type { Database } from '../../src/db/database.js';
 import type { Binding, Session } from '../../src/db/session.js';
 import { fromInstant, toBigInt } from '../../src/db/values.js';
+import { writeBalances } from './ledgerBooks.js';
 
 type Type = 'PAYMENT' | 'REFUND' | 'FEE' | 'ADJUSTMENT';
 
@@ -66,6 +67,7 @@ export async function seedClosedDay(
       await insertRun(trx, { day, runId, topId, orders: claimed.length, partial: claimed.length < seeds.length }, at);
       await insertChunks(trx, day, runId, chunks, at('00:00:10'));
       await insertQuarantine(trx, day, runId, seeds, setAside, at('00:00:05'));
+      await writeBalances(trx);
       return { runId, topId, firstId };
     }),
   );

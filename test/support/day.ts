@@ -140,6 +140,14 @@ export async function moneyDump(database: Database): Promise<string[]> {
   );
   await summed('source', 'select batch_day, currency, type, amount_minor from source_total');
   await summed('source orders', 'select batch_day, currency, type, orders from source_total');
+  for (const table of ['account_balance', 'general_balance']) {
+    const columns = table === 'account_balance' ? 'ledger_account, sub_account' : 'ledger_account';
+    for (const row of await read(
+      `select batch_day, ${columns}, currency, opening_minor, debit_minor, credit_minor, closing_minor from ${table}`,
+    )) {
+      lines.push(`${table} ${row.map(String).join(' ')}`);
+    }
+  }
   for (const row of await read('select batch_day, state, orders_at_close from batch')) {
     lines.push(`batch ${row.map(String).join(' ')}`);
   }
@@ -172,6 +180,7 @@ export async function everyRow(database: Database): Promise<string> {
     'net',
     'outbox',
   ];
+  tables.push('account_balance', 'general_balance');
   tables.push('journal_entry', 'ledger_entry', 'quarantine', 'withdrawn_order', 'operator_action');
   const lines: string[] = [];
   for (const table of tables) {

@@ -1,0 +1,42 @@
+import { refuse, type Vocabulary } from './vocabulary.js';
+
+const appendOnly = ['journal_entry', 'ledger_entry'];
+const events = ['update', 'delete'] as const;
+
+/** What keeps the books from being written twice, and the balances that are made of them day by day. */
+export function up(v: Vocabulary): string[] {
+  const amounts = `
+      opening_minor ${v.wide} not null,
+      debit_minor ${v.wide} not null,
+      credit_minor ${v.wide} not null,
+      closing_minor ${v.wide} not null`;
+  return [
+    ...appendOnly.flatMap((table) => events.map((event) => refuse(v, event, table))),
+
+    // A row for each day on which something moved; opening and closing are debits less credits, whatever the account.
+    `create table account_balance (
+      batch_day ${v.day} not null,
+      ledger_account ${v.code} not null,
+      sub_account ${v.id} not null,
+      currency ${v.currency} not null,${amounts},
+      primary key (batch_day, ledger_account, sub_account, currency)
+    ) ${v.end}`,
+    // The newest balance up to a day.
+    `create index account_balance_newest on account_balance (ledger_account, sub_account, currency, batch_day)`,
+
+    `create table general_balance (
+      batch_day ${v.day} not null,
+      ledger_account ${v.code} not null,
+      currency ${v.currency} not null,${amounts},
+      primary key (batch_day, ledger_account, currency)
+    ) ${v.end}`,
+    `create index general_balance_newest on general_balance (ledger_account, currency, batch_day)`,
+  ];
+}
+
+export function down(): string[] {
+  return [
+    ...['general_balance', 'account_balance'].map((table) => `drop table if exists ${table}`),
+    ...appendOnly.flatMap((table) => events.map((event) => `drop trigger if exists ${table}_no_${event}`)),
+  ];
+}

@@ -1,0 +1,35 @@
+import { up as books } from '../../migrations/0003_books.js';
+import { vocabularies, type Engine } from '../../migrations/vocabulary.js';
+import type { Session } from './session.js';
+import { toText } from './values.js';
+
+/** Tables whose rows are only ever added, each with a trigger against UPDATE and one against DELETE. */
+const tables = ['journal_entry', 'ledger_entry'] as const;
+
+/**
+ * Triggers that ought to refuse changes of the ledger and are not there, or say something else: "journal_entry_no_update".
+ * A server shows them only to a user with the TRIGGER privilege; to any other they are missing.
+ */
+export async function missingTriggers(session: Session): Promise<string[]> {
+  const rows = await session.rows(
+    session.dialect === 'sqlite'
+      ? `select name, tbl_name as of_table, sql as body from sqlite_master where type = 'trigger'`
+      : `select trigger_name as name, event_object_table as of_table,
+                concat(action_timing, ' ', event_manipulation, ' ', action_statement) as body
+           from information_schema.triggers where trigger_schema = database()`,
+  );
+  const there = new Map(rows.map((row) => [`${toText(row['of_table'])} ${toText(row['name'])}`, String(row['body'])]));
+  return tables.flatMap((table) =>
+    ['update', 'delete']
+      .filter((event) => {
+        const body = there.get(`${table} ${table}_no_${event}`)?.toLowerCase();
+        return !(body?.includes(`before ${event}`) === true && body.includes('append-only'));
+      })
+      .map((event) => `${table}_no_${event}`),
+  );
+}
+
+/** The statement that puts a trigger back. */
+export function triggerSql(engine: Engine, name: string): string {
+  return books(vocabularies[engine]).find((sql) => sql.startsWith(`create trigger ${name} `)) ?? '';
+}

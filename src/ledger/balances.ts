@@ -1,0 +1,139 @@
+import type { Database } from '../db/database.js';
+import type { Dialect, Session, Transaction } from '../db/session.js';
+import { repeatable } from '../db/transaction.js';
+import { toBigInt, toCount, toText } from '../db/values.js';
+import { wideLess, widePlus, wideSum, wideTotal, wideZero } from '../db/wide.js';
+import type { BatchDay } from '../kernel/batchDay.js';
+
+export interface BalancePorts {
+  fence: (trx: Transaction) => Promise<void>;
+  signal: AbortSignal;
+}
+
+/** Journal entries whose accounts are gathered in one transaction. */
+const entriesMax = 1_000_000;
+
+/**
+ * Makes the balances of a day from its entries: one row for each ledger account, sub-ledger account and currency that
+ * moved, and one for each ledger account and currency. Late entries change what later days open with, so those days are
+ * made again too. Does nothing when they are made already; made in part, they are made from the start.
+ */
+export async function balanceDay(database: Database, day: BatchDay, ports: BalancePorts): Promise<void> {
+  const { entries, balanced } = await database.read((session) => entriesOf(session, day));
+  if (entries === balanced) return;
+  await makeBalances(database, day, entries, ports);
+  for (const later of await database.read((session) => daysAfter(session, day))) {
+    if (!(await database.read((session) => opensOtherwise(session, later)))) continue;
+    const { entries: ofLater } = await database.read((session) => entriesOf(session, later));
+    await makeBalances(database, later, ofLater, ports);
+  }
+}
+
+/** Journal entries of a day, and how many of them its balances were made from; null: of none yet. */
+async function entriesOf(session: Session, day: BatchDay): Promise<{ entries: bigint; balanced: bigint | null }> {
+  const [row] = await session.rows(
+    `select (select count(*) from journal_entry where batch_day = ?) as entries,
+            (select balanced_entries from batch where batch_day = ?) as balanced`,
+    [day, day],
+  );
+  return {
+    entries: toBigInt(row?.['entries']),
+    balanced: row?.['balanced'] === null ? null : toBigInt(row?.['balanced']),
+  };
+}
+
+async function makeBalances(
+  database: Database,
+  day: BatchDay,
+  entries: bigint,
+  { fence, signal }: BalancePorts,
+): Promise<void> {
+  const parts = Math.max(1, Math.ceil(Number(entries) / entriesMax));
+  const write = (name: string, work: (trx: Transaction) => Promise<unknown>): Promise<void> =>
+    database.transact(
+      repeatable(name, async (trx) => {
+        await work(trx);
+        await fence(trx);
+      }),
+      signal,
+    );
+  await write('forget balances', (trx) =>
+    trx.change('update batch set balanced_entries = null where batch_day = ?', [day]),
+  );
+  for (let part = 0; part < parts; part += 1) {
+    const ofPart = (column: string): string =>
+      parts === 1 ? '' : `and crc32(${column}) % ${String(parts)} = ${String(part)}`;
+    await write('balance accounts', async (trx) => {
+      await trx.change(`delete from account_balance where batch_day = ? ${ofPart('sub_account')}`, [day]);
+      await trx.change(accountBalances(trx.dialect, ofPart('e.sub_account')), [day, day, day]);
+    });
+  }
+  await write('balance ledger accounts', async (trx) => {
+    await trx.change('delete from general_balance where batch_day = ?', [day]);
+    await trx.change(generalBalances(trx.dialect), [day, day, day]);
+    await trx.change('update batch set balanced_entries = ? where batch_day = ?', [entries, day]);
+  });
+}
+
+function accountBalances(dialect: Dialect, condition: string): string {
+  const amountOf = (side: string): string => `case e.side when '${side}' then e.amount_minor else 0 end`;
+  const keys = ['ledger_account', 'sub_account', 'currency'];
+  return balances(
+    dialect,
+    'account_balance',
+    keys,
+    `select ${keys.map((key) => `e.${key}`).join(', ')}, ${wideSum(dialect, amountOf('DEBIT'))} as debit_minor,
+            ${wideSum(dialect, amountOf('CREDIT'))} as credit_minor
+       from journal_entry j join ledger_entry e on e.journal_entry_id = j.id
+      where j.batch_day = ? ${condition} group by ${keys.map((key) => `e.${key}`).join(', ')}`,
+  );
+}
+
+/** The accounts' movements added up: reconciliation holds them against the entries. */
+function generalBalances(dialect: Dialect): string {
+  return balances(
+    dialect,
+    'general_balance',
+    ['ledger_account', 'currency'],
+    `select ledger_account, currency, ${wideTotal(dialect, 'debit_minor')} as debit_minor,
+            ${wideTotal(dialect, 'credit_minor')} as credit_minor
+       from account_balance where batch_day = ? group by ledger_account, currency`,
+  );
+}
+
+/** Bindings: the day, the day again as the bound of what went before, and as that of the movements. */
+function balances(dialect: Dialect, table: string, keys: readonly string[], movements: string): string {
+  const list = (prefix: string): string => keys.map((key) => prefix + key).join(', ');
+  return `
+    insert into ${table} (batch_day, ${list('')}, opening_minor, debit_minor, credit_minor, closing_minor)
+    select ?, ${list('m.')}, m.opening_minor, m.debit_minor, m.credit_minor,
+           ${wideLess(dialect, widePlus(dialect, 'm.opening_minor', 'm.debit_minor'), 'm.credit_minor')}
+      from (select ${list('d.')}, d.debit_minor, d.credit_minor,
+                   coalesce((select p.closing_minor from ${table} p
+                              where ${keys.map((key) => `p.${key} = d.${key}`).join(' and ')} and p.batch_day < ?
+                              order by p.batch_day desc limit 1), ${wideZero(dialect)}) as opening_minor
+              from (${movements}) d) m`;
+}
+
+async function daysAfter(session: Session, day: BatchDay): Promise<BatchDay[]> {
+  const rows = await session.rows(
+    'select batch_day from batch where batch_day > ? and balanced_entries > 0 order by batch_day',
+    [day],
+  );
+  return rows.map((row) => toText(row['batch_day']));
+}
+
+/** Whether some balance of a day opens with another amount than the one before closed with. */
+async function opensOtherwise(session: Session, day: BatchDay): Promise<boolean> {
+  const [row] = await session.rows(
+    `select count(*) as found from (
+       select 1 from account_balance b
+        where b.batch_day = ?
+          and b.opening_minor <> coalesce((select p.closing_minor from account_balance p
+                where p.ledger_account = b.ledger_account and p.sub_account = b.sub_account and p.currency = b.currency
+                  and p.batch_day < b.batch_day order by p.batch_day desc limit 1), ${wideZero(session.dialect)})
+        limit 1) x`,
+    [day],
+  );
+  return toCount(row?.['found']) > 0;
+}

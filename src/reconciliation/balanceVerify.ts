@@ -1,0 +1,54 @@
+import { formatMinor } from '../kernel/money.js';
+import type { Session } from '../db/session.js';
+import { toCount } from '../db/values.js';
+import { balancedEntries, controlDifferences, otherMovements, wrongBalances, type OtherMovement } from './balances.js';
+import type { Checklist } from './checklist.js';
+import { closedWell, type BatchRow } from './days.js';
+
+/** Each balance of a day, made again from its entries and from the balance before. */
+export async function checkBalances(session: Session, checklist: Checklist, batch: BatchRow): Promise<void> {
+  const { batchDay } = batch;
+  const contradict = (table: string, key: string, problem: string): void =>
+    checklist.contradict('balance', table, key, problem);
+  const { entries, balanced } = await balancedEntries(session, batchDay);
+  if (balanced !== entries && (balanced !== null || entries > 0)) {
+    // A run that was cut off makes them again when it goes on.
+    if (!(await closedWell(session, batch))) return;
+    contradict('batch', batchDay, `has ${String(entries)} journal entries, balances of ${String(balanced ?? 0)}`);
+    return;
+  }
+  const [count] = await session.rows('select count(*) as balances from account_balance where batch_day = ?', [
+    batchDay,
+  ]);
+  checklist.examine('balance', toCount(count?.['balances']));
+  for (const { key, currency, entries: booked, balance } of await otherMovements(session, batchDay)) {
+    const text = (side: OtherMovement['entries']): string =>
+      side === null
+        ? 'nothing'
+        : `${formatMinor(side.debitMinor, currency)} Dr ${formatMinor(side.creditMinor, currency)} Cr`;
+    contradict('account_balance', `${batchDay} ${key}`, `moved ${text(balance)}, its entries say ${text(booked)}`);
+  }
+  for (const table of ['account_balance', 'general_balance'] as const) {
+    for (const row of await wrongBalances(session, batchDay, table)) {
+      const [opening, before] = [
+        formatMinor(row.openingMinor, row.currency),
+        formatMinor(row.beforeMinor, row.currency),
+      ];
+      const sum = formatMinor(row.openingMinor + row.debitMinor - row.creditMinor, row.currency);
+      const problem =
+        row.openingMinor === row.beforeMinor
+          ? `closes with ${formatMinor(row.closingMinor, row.currency)}, opening and movements make ${sum}`
+          : `opens with ${opening}, the balance before closed with ${before}`;
+      contradict(table, `${batchDay} ${row.key}`, problem);
+    }
+  }
+}
+
+/** The newest balances of the accounts add up to that of their ledger account. */
+export async function checkControl(session: Session, checklist: Checklist): Promise<void> {
+  for (const { ledgerAccount, currency, expectedMinor, actualMinor } of await controlDifferences(session)) {
+    const [control, accounts] = [formatMinor(expectedMinor, currency), formatMinor(actualMinor, currency)];
+    const problem = `is at ${control}, its accounts add up to ${accounts}`;
+    checklist.contradict('balance', 'general_balance', `${ledgerAccount} ${currency}`, problem);
+  }
+}
