@@ -1,4 +1,5 @@
 import * as dailyBatch from './0001_daily_batch.js';
+import * as terms from './0002_terms.js';
 import type { Vocabulary } from './vocabulary.js';
 
 export interface Migration {
@@ -8,4 +9,7 @@ export interface Migration {
 }
 
 /** All migrations, oldest first. A released one is never edited; a change is a new one. */
-export const migrations: readonly Migration[] = [{ name: '0001_daily_batch', ...dailyBatch }];
+export const migrations: readonly Migration[] = [
+  { name: '0001_daily_batch', ...dailyBatch },
+  { name: '0002_terms', ...terms },
+];

@@ -173,6 +173,7 @@ export async function everyRow(database: Database): Promise<string> {
     'outbox',
   ];
   tables.push('journal_entry', 'ledger_entry', 'quarantine', 'withdrawn_order', 'operator_action');
+  tables.push('fee_plan_tier', 'account_terms');
   const lines: string[] = [];
   for (const table of tables) {
     const rows = await database.read((session) => session.tuples(`select * from ${table}`));
