@@ -38,6 +38,7 @@ onEachDatabase('settle verify', (current) => {
       'source-total': 9,
       'withdrawn-order': 1,
       'sub-ledger': 3,
+      terms: 0,
       'trial-balance': 3,
     });
   });

@@ -60,6 +60,11 @@ export class ShardEffects extends DatabaseEffects {
     run.source = signedTotals(await this.database.read((session) => sourceTotals(session, day, topId, request.shard)));
   }
 
+  /** A day ends for all accounts together. */
+  override bookTerms(): Promise<number> {
+    return Promise.resolve(0);
+  }
+
   /** What of the shard is claimed and posted; the proof of the day is not made from parts. */
   override async reconcile(run: Run): Promise<DayProof> {
     const claimed = await this.claimed(run, false);

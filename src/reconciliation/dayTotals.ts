@@ -153,6 +153,7 @@ async function addPayable(session: Session, batchDay: string, books: DayBooks): 
     `select e.currency, e.side, ${exactSum(session.dialect, 'e.amount_minor', 'amount')}
        from journal_entry j join ledger_entry e on e.journal_entry_id = j.id
       where j.batch_day = ? and j.type = 'SETTLEMENT' and e.ledger_account = 'MERCHANT_PAYABLE'
+        and e.reason is null
       group by e.currency, e.side`,
     [batchDay],
   );

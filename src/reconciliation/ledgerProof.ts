@@ -51,7 +51,7 @@ function payableByAccount(dialect: Dialect): string {
     union all
     select e.sub_account, e.currency, 0, 0, ${bookedUpper}, ${bookedLower}
       from ledger_entry e join journal_entry j on j.id = e.journal_entry_id and j.type = 'SETTLEMENT'
-     where e.ledger_account = 'MERCHANT_PAYABLE' group by e.sub_account, e.currency) as side
+     where e.ledger_account = 'MERCHANT_PAYABLE' and e.reason is null group by e.sub_account, e.currency) as side
    group by account_no, currency`;
 }
 

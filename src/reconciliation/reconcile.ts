@@ -12,6 +12,7 @@ import {
   type DayBooks,
   type DayOrders,
 } from './dayTotals.js';
+import { termsSides } from './termsSides.js';
 import { amountsText, listedMax, sidesAgree, subLedgerSides, trialBalance, unbalancedEntries } from './ledgerProof.js';
 import type { CurrencyTotal, Tally } from './tally.js';
 
@@ -23,7 +24,7 @@ export interface Difference {
   actual: string;
 }
 
-export type CheckName = 'batch-totals' | 'orders-left' | 'sub-ledger' | 'trial-balance';
+export type CheckName = 'batch-totals' | 'orders-left' | 'sub-ledger' | 'terms' | 'trial-balance';
 
 export interface Check {
   name: CheckName;
@@ -60,6 +61,8 @@ export async function reconcileIn(session: Session, batchDay: string): Promise<R
   const left = await ordersLeft(session, batch, stages.orders);
   const totals = batchTotals(stages);
   const checks = [totals, left, await subLedger(session), await trialBalanceOf(session, batchDay)];
+  const terms = await termsBooked(session, batchDay);
+  if (terms !== null) checks.push(terms);
   return {
     batchDay,
     outcome: outcomeOf(batch, stages, checks),
@@ -184,6 +187,21 @@ async function subLedger(session: Session): Promise<Check> {
         .map((side) => ({ what: 'control account', key: side.currency, ...amounts(side) })),
       ...accounts.map((side) => ({ what: 'account', key: `${side.accountNo} ${side.currency}`, ...amounts(side) })),
     ],
+  };
+}
+
+/** What terms took and gave that day = what the ledger booked for them, by reason; null for a day without terms. */
+async function termsBooked(session: Session, batchDay: string): Promise<Check | null> {
+  const sides = await termsSides(session, batchDay);
+  if (sides.length === 0) return null;
+  return {
+    name: 'terms',
+    ok: sides.every(sidesAgree),
+    expected: amountsText(sides, 'expectedMinor'),
+    actual: amountsText(sides, 'actualMinor'),
+    differences: sides
+      .filter((side) => !sidesAgree(side))
+      .map((side) => ({ what: side.reason, key: side.currency, ...amounts(side) })),
   };
 }
 

@@ -36,6 +36,7 @@ export async function emptyBooks(database: Database): Promise<void> {
   await database.transact(
     repeatable('empty the books', async (trx) => {
       for (const table of [
+        ...['terms_effect', 'account_terms', 'fee_plan_tier'],
         ...['withdrawn_order', 'quarantine', 'ledger_entry', 'journal_entry', 'outbox', 'net', 'chunk', 'run'],
         ...['source_total', 'batch', 'settlement_order', 'account'],
       ]) {
