@@ -1,22 +1,9 @@
 import { Command as Program, InvalidArgumentError, Option } from 'commander';
 import { readFileSync } from 'node:fs';
 import type { Command, Output, ProgressStyle } from './commands/context.js';
+import { exitCodeHelp } from './kernel/exitCodeHelp.js';
 
 // What can be typed. Loads commander and nothing else; a command is loaded when it is invoked.
-
-const exitCodeHelp = `
-Exit codes:
-  0 OK            closed, nothing due, or already closed
-  1 INTERNAL      a bug or an unclassified error; what was committed stands
-  2 USAGE         bad flag, config, argument or file; nothing touched
-  3 PARTIAL       ran to the end, but something is left for a person
-  4 INTEGRITY     the books contradict each other; stopped
-  5 PRECONDITION  migrations pending, or an earlier day is open
-  10 NOTHING_DUE  only with --detailed-exitcode
-  11 LOCKED       another run holds the lease
-  12 DEADLINE     --max-duration reached; saved
-  75 TEMPFAIL     database unreachable after bounded retries; saved
-  130 / 143       SIGINT / SIGTERM; saved`;
 
 const shardHelp = `
 Shards: start n processes, on one machine or several, with --shard 1/n to --shard n/n. Each settles the accounts that
@@ -113,21 +100,18 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
     async () => (await import('./commands/migrate.js')).up,
     same,
   );
-  on(
-    migrate.command('down').description('undo the newest migration and drop its rows (asks for --yes)'),
-    async () => (await import('./commands/migrate.js')).down,
-    same,
-  );
-  on(
-    migrate.command('status').description('what is applied and pending'),
-    async () => (await import('./commands/migrate.js')).status,
-    same,
-  );
-  on(
-    migrate.command('sql').description('print the statements that "up" would run'),
-    async () => (await import('./commands/migrate.js')).sql,
-    same,
-  );
+  const migrations = {
+    down: 'undo the newest migration and drop its rows (asks for --yes)',
+    status: 'what is applied and pending',
+    sql: 'print the statements that "up" would run',
+  } as const;
+  for (const kind of Object.keys(migrations) as (keyof typeof migrations)[]) {
+    on(
+      migrate.command(kind).description(migrations[kind]),
+      async () => (await import('./commands/migrate.js'))[kind],
+      same,
+    );
+  }
 
   const imports = examples(
     program.command('import').description('read files (CSV with a header, or NDJSON)'),
@@ -272,6 +256,20 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
     ),
     async () => (await import('./commands/verify.js')).reconcileCommand,
     same,
+  );
+
+  const explain = examples(
+    program.command('explain').description('how something came to be what it is'),
+    'settle explain account M00042 --batch-day 2026-11-29',
+  );
+  on(
+    explain
+      .command('account')
+      .description('the arithmetic from its orders of a day to what may be paid out')
+      .argument('<account>', 'account number')
+      .option(...day),
+    async () => (await import('./commands/explain.js')).account,
+    (args, given) => ({ ...given, account: args[0] }),
   );
 
   const ledger = examples(
