@@ -2,22 +2,9 @@ import { Command as Program, Option } from 'commander';
 import { readFileSync } from 'node:fs';
 import { addLedgerCommands, wholeNumber, type Load } from './commandLineLedger.js';
 import type { Output, ProgressStyle } from './commands/context.js';
+import { exitCodeHelp } from './kernel/exitCodeHelp.js';
 
 // What can be typed. Loads commander and nothing else; a command is loaded when it is invoked.
-
-const exitCodeHelp = `
-Exit codes:
-  0 OK            closed, nothing due, or already closed
-  1 INTERNAL      a bug or an unclassified error; what was committed stands
-  2 USAGE         bad flag, config, argument or file; nothing touched
-  3 PARTIAL       ran to the end, but something is left for a person
-  4 INTEGRITY     the books contradict each other; stopped
-  5 PRECONDITION  migrations pending, or an earlier day is open
-  10 NOTHING_DUE  only with --detailed-exitcode
-  11 LOCKED       another run holds the lease
-  12 DEADLINE     --max-duration reached; saved
-  75 TEMPFAIL     database unreachable after bounded retries; saved
-  130 / 143       SIGINT / SIGTERM; saved`;
 
 const shardHelp = `
 Shards: start n processes, on one machine or several, with --shard 1/n to --shard n/n. Each settles the accounts that
@@ -107,45 +94,40 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
     async () => (await import('./commands/migrate.js')).up,
     same,
   );
-  on(
-    migrate.command('down').description('undo the newest migration and drop its rows (asks for --yes)'),
-    async () => (await import('./commands/migrate.js')).down,
-    same,
-  );
-  on(
-    migrate.command('status').description('what is applied and pending'),
-    async () => (await import('./commands/migrate.js')).status,
-    same,
-  );
-  on(
-    migrate.command('sql').description('print the statements that "up" would run'),
-    async () => (await import('./commands/migrate.js')).sql,
-    same,
-  );
+  const migrations = {
+    down: 'undo the newest migration and drop its rows (asks for --yes)',
+    status: 'what is applied and pending',
+    sql: 'print the statements that "up" would run',
+  } as const;
+  for (const kind of Object.keys(migrations) as (keyof typeof migrations)[]) {
+    on(
+      migrate.command(kind).description(migrations[kind]),
+      async () => (await import('./commands/migrate.js'))[kind],
+      same,
+    );
+  }
 
-  const files = (args: string[]): object => ({ files: args });
   const imports = examples(
-    program.command('import').description('read files of orders or accounts (CSV with a header, or NDJSON)'),
+    program.command('import').description('read files (CSV with a header, or NDJSON)'),
     'settle import accounts accounts.csv',
+    'settle import fee-plans plans.csv && settle import terms terms.csv',
     'settle import orders orders-2026-11-29.csv --json',
     'zcat orders.csv.gz | settle import orders -',
   );
-  on(
-    imports
-      .command('orders')
-      .description('store orders; a repeat changes nothing')
-      .argument('<file...>', 'files, or - for standard input'),
-    async () => (await import('./commands/import.js')).importOrdersCommand,
-    files,
-  );
-  on(
-    imports
-      .command('accounts')
-      .description('store accounts and their states')
-      .argument('<file...>', 'files, or - for standard input'),
-    async () => (await import('./commands/import.js')).importAccountsCommand,
-    files,
-  );
+  const imported = {
+    orders: 'store orders; a repeat changes nothing',
+    accounts: 'store accounts and their states',
+    'fee-plans': 'store fee plans; a file is taken whole or not at all',
+    terms: 'store the terms under which accounts settle; a file is taken whole or not at all',
+  } as const;
+  for (const kind of Object.keys(imported) as (keyof typeof imported)[]) {
+    const command = imports.command(kind).description(imported[kind]);
+    on(
+      command.argument('<file...>', 'files, or - for standard input'),
+      async () => (await import('./commands/import.js')).importCommands[kind],
+      (files) => ({ files }),
+    );
+  }
 
   const tuning = (command: Program): Program =>
     command
@@ -268,6 +250,20 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
     ),
     async () => (await import('./commands/verify.js')).reconcileCommand,
     same,
+  );
+
+  const explain = examples(
+    program.command('explain').description('how something came to be what it is'),
+    'settle explain account M00042 --batch-day 2026-11-29',
+  );
+  on(
+    explain
+      .command('account')
+      .description('the arithmetic from its orders of a day to what may be paid out')
+      .argument('<account>', 'account number')
+      .option(...day),
+    async () => (await import('./commands/explain.js')).account,
+    (args, given) => ({ ...given, account: args[0] }),
   );
 
   addLedgerCommands(program, { on, examples });
