@@ -1,4 +1,5 @@
 import * as dailyBatch from './0001_daily_batch.js';
+import * as terms from './0002_terms.js';
 import * as books from './0003_books.js';
 import type { Vocabulary } from './vocabulary.js';
 
@@ -11,5 +12,6 @@ export interface Migration {
 /** All migrations, oldest first. A released one is never edited; a change is a new one. */
 export const migrations: readonly Migration[] = [
   { name: '0001_daily_batch', ...dailyBatch },
+  { name: '0002_terms', ...terms },
   { name: '0003_books', ...books },
 ];

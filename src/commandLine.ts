@@ -123,29 +123,27 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
     same,
   );
 
-  const files = (args: string[]): object => ({ files: args });
   const imports = examples(
-    program.command('import').description('read files of orders or accounts (CSV with a header, or NDJSON)'),
+    program.command('import').description('read files (CSV with a header, or NDJSON)'),
     'settle import accounts accounts.csv',
+    'settle import fee-plans plans.csv && settle import terms terms.csv',
     'settle import orders orders-2026-11-29.csv --json',
     'zcat orders.csv.gz | settle import orders -',
   );
-  on(
-    imports
-      .command('orders')
-      .description('store orders; a repeat changes nothing')
-      .argument('<file...>', 'files, or - for standard input'),
-    async () => (await import('./commands/import.js')).importOrdersCommand,
-    files,
-  );
-  on(
-    imports
-      .command('accounts')
-      .description('store accounts and their states')
-      .argument('<file...>', 'files, or - for standard input'),
-    async () => (await import('./commands/import.js')).importAccountsCommand,
-    files,
-  );
+  const imported = {
+    orders: 'store orders; a repeat changes nothing',
+    accounts: 'store accounts and their states',
+    'fee-plans': 'store fee plans; a file is taken whole or not at all',
+    terms: 'store the terms under which accounts settle; a file is taken whole or not at all',
+  } as const;
+  for (const kind of Object.keys(imported) as (keyof typeof imported)[]) {
+    const command = imports.command(kind).description(imported[kind]);
+    on(
+      command.argument('<file...>', 'files, or - for standard input'),
+      async () => (await import('./commands/import.js')).importCommands[kind],
+      (files) => ({ files }),
+    );
+  }
 
   const tuning = (command: Program): Program =>
     command

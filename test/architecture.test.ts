@@ -7,7 +7,18 @@ import ts from 'typescript';
 // pure functions only; the reconciliation takes nothing from a stage, since a check that shares code shares its bugs.
 
 const root = process.cwd();
-const stages = ['orders', 'sharding', 'netting', 'settlement', 'outbox', 'ledger', 'reports', 'payouts', 'deposits'];
+const stages = [
+  'orders',
+  'sharding',
+  'terms',
+  'netting',
+  'settlement',
+  'outbox',
+  'ledger',
+  'reports',
+  'payouts',
+  'deposits',
+];
 
 interface Import {
   /** File that imports, from the root: "src/orders/queries.ts". */

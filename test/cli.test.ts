@@ -37,6 +37,8 @@ describe('help', () => {
     ['import'],
     ['import', 'orders'],
     ['import', 'accounts'],
+    ['import', 'fee-plans'],
+    ['import', 'terms'],
     ['run'],
     ['resume'],
     ['rerun'],

@@ -6,7 +6,7 @@ import { exitCodes, SettleError } from '../kernel/errors.js';
 import { makeFolder } from '../kernel/folder.js';
 import type { CommandContext, Command } from './context.js';
 import { demoDay } from './demoDay.js';
-import { importAccountsCommand, importOrdersCommand } from './import.js';
+import { importCommands } from './import.js';
 import { up } from './migrate.js';
 import { report } from './report.js';
 import { run } from './run.js';
@@ -56,8 +56,8 @@ export const demo: Command<{ dir?: string; orders?: number }> = async (context, 
     return stored.exitCode;
   };
   await step('settle migrate up', up, {});
-  await step(`settle import accounts ${files.accounts}`, importAccountsCommand, { files: [files.accounts] });
-  await step(`settle import orders ${files.orders}`, importOrdersCommand, { files: [files.orders] });
+  await step(`settle import accounts ${files.accounts}`, importCommands.accounts, { files: [files.accounts] });
+  await step(`settle import orders ${files.orders}`, importCommands.orders, { files: [files.orders] });
   const settled = await step(`settle run --batch-day ${day}`, run, { batchDay: day });
   if (settled !== exitCodes.OK && settled !== exitCodes.PARTIAL) {
     context.say(`The demo stopped here. To go on: export SETTLE_DATABASE_URL=sqlite:${files.database}`);

@@ -3,6 +3,8 @@ import { accountImport } from '../orders/accountsImport.js';
 import { count, importFiles, type FileOutcome, type ImportKind } from '../orders/importFiles.js';
 import { orderImport } from '../orders/importOrders.js';
 import { printable } from '../kernel/printable.js';
+import { feePlanImport } from '../terms/feePlansImport.js';
+import { termsImport } from '../terms/termsImport.js';
 import { withDatabase, type Command, type CommandContext } from './context.js';
 
 interface ImportOptions {
@@ -10,18 +12,25 @@ interface ImportOptions {
 }
 
 /** `settle import orders FILE…`: stores orders; exit code 2 when a file was refused, 3 when only rows were. */
-export const importOrdersCommand: Command<ImportOptions> = (context, { files }) =>
+const orders: Command<ImportOptions> = (context, { files }) =>
   importAndTell(context, files, orderImport(context.config.accounts.autoRegister), false);
 
 /** `settle import accounts FILE…`: registers accounts and changes their states. */
-export const importAccountsCommand: Command<ImportOptions> = (context, { files }) =>
-  importAndTell(context, files, accountImport, true);
+const accounts: Command<ImportOptions> = (context, { files }) => importAndTell(context, files, accountImport, true);
+
+/** `settle import fee-plans FILE…`: stores fee plans; a file is taken whole or, with exit code 2, not at all. */
+const feePlans: Command<ImportOptions> = (context, { files }) => importAndTell(context, files, feePlanImport, true);
+
+/** `settle import terms FILE…`: stores the terms of accounts, likewise. */
+const terms: Command<ImportOptions> = (context, { files }) => importAndTell(context, files, termsImport, true);
+
+export const importCommands = { orders, accounts, 'fee-plans': feePlans, terms };
 
 async function importAndTell<Row extends object>(
   context: CommandContext,
   files: readonly string[],
   kind: ImportKind<Row>,
-  ofAccounts: boolean,
+  canChange: boolean,
 ): Promise<number> {
   const outcomes = await withDatabase(context, (database) =>
     importFiles(kind, files, {
@@ -36,12 +45,12 @@ async function importAndTell<Row extends object>(
     }),
   );
   if (context.output === 'text') {
-    for (const outcome of outcomes) await printOutcome(context, outcome, ofAccounts);
+    for (const outcome of outcomes) await printOutcome(context, outcome, canChange);
     sayWhatNext(context, outcomes);
   } else {
     await context.document({
       schema: 'settle.import',
-      files: outcomes.map((outcome) => outcomeDocument(outcome, ofAccounts)),
+      files: outcomes.map((outcome) => outcomeDocument(outcome, canChange)),
     });
   }
   if (outcomes.some(({ refused }) => refused !== null)) return exitCodes.USAGE;
@@ -59,12 +68,12 @@ function sayWhatNext(context: CommandContext, outcomes: readonly FileOutcome[]):
   }
 }
 
-function outcomeDocument(outcome: FileOutcome, ofAccounts: boolean): Record<string, unknown> {
+function outcomeDocument(outcome: FileOutcome, canChange: boolean): Record<string, unknown> {
   const { file, accepted, updated, repeated, rejected, rejectedCount, refused } = outcome;
   return {
     file,
     accepted,
-    ...(ofAccounts ? { updated } : {}),
+    ...(canChange ? { updated } : {}),
     repeated,
     rejected,
     ...(rejectedCount > rejected.length ? { rejectedTruncated: true, rejectedCount } : {}),
@@ -74,11 +83,11 @@ function outcomeDocument(outcome: FileOutcome, ofAccounts: boolean): Record<stri
 
 const rejectedShown = 20;
 
-async function printOutcome(context: CommandContext, outcome: FileOutcome, ofAccounts: boolean): Promise<void> {
+async function printOutcome(context: CommandContext, outcome: FileOutcome, canChange: boolean): Promise<void> {
   const { accepted, updated, repeated, rejected, rejectedCount, refused } = outcome;
   const file = outcome.file === '-' ? 'standard input' : printable(outcome.file);
   const counts =
-    `${count(accepted)} accepted${ofAccounts ? ` (${count(updated)} changed)` : ''}, ` +
+    `${count(accepted)} accepted${canChange ? ` (${count(updated)} changed)` : ''}, ` +
     `${count(repeated)} repeated, ${count(rejectedCount)} rejected`;
   if (refused === null) await context.print(`${file}: ${counts}`);
   else {

@@ -1,10 +1,10 @@
+import { afterOthers } from '../db/afterOthers.js';
 import type { Database } from '../db/database.js';
 import { repeatable } from '../db/transaction.js';
 import type { AccountState } from '../kernel/states.js';
 import { accountStatesOf, insertAccounts, updateAccounts } from './accountsQueries.js';
 import { accountColumns, readAccountRow, type AccountRow } from './accountsRow.js';
 import type { ImportKind, PlacedRow } from './importFiles.js';
-import { afterOthers } from './importOrders.js';
 import type { UnitOutcome } from './importTally.js';
 
 /** How account files are imported: in the order of the file, so that of two rows for one account the later one holds. */

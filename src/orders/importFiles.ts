@@ -17,11 +17,19 @@ export interface PlacedRow<Row> {
   row: Row;
 }
 
-/** What differs between files of orders and files of accounts. */
+/** What differs between kinds of files. */
 export interface ImportKind<Row> {
   columns: ColumnNames;
+  /**
+   * All of a file or nothing: it is stored as one transaction, and refused for one refused row or an unknown column.
+   * Otherwise rows are stored in units, and each is refused for itself.
+   */
+  whole?: boolean;
   readRow(values: readonly (string | null)[]): Row | RowFault;
-  /** Stores the rows as one transaction; running it again changes nothing more. `now` is RFC 3339. */
+  /**
+   * Stores the rows as one transaction; running it again changes nothing more. `now` is RFC 3339. With `whole` it stores
+   * nothing when it refuses a row.
+   */
   store(database: Database, rows: readonly PlacedRow<Row>[], now: string): Promise<UnitOutcome>;
 }
 
@@ -50,6 +58,9 @@ export interface ImportSurroundings {
 
 /** Rows in one transaction: enough to share the cost of a durable commit, few enough to lock nobody out for long. */
 const unitRows = 2_000;
+
+/** A whole file is held in memory until it is stored. */
+const wholeRowsMax = 200_000;
 
 /**
  * Imports files one after the other, each in two passes (see `orderFile`). A file that is refused or has refused rows
@@ -99,11 +110,14 @@ async function importSource<Row extends object>(
   around: ImportSurroundings,
 ): Promise<void> {
   const proven = await proveFile(source, kind.columns, around.signal);
-  const units = new UnitWriter(async (rows: readonly PlacedRow<Row>[]) => {
-    throwIfCancelled(around.signal);
-    tally.add(await kind.store(around.database, rows, instantText(around.clock.now())));
-    around.onProgress(source.name, tally.rows);
-  });
+  const units = new UnitWriter(
+    kind.whole === true ? wholeRowsMax + 1 : unitRows,
+    async (rows: readonly PlacedRow<Row>[]) => {
+      throwIfCancelled(around.signal);
+      tally.add(await kind.store(around.database, rows, instantText(around.clock.now())));
+      around.onProgress(source.name, tally.rows);
+    },
+  );
   const pages = readRecords(source, kind.columns, proven, around.signal);
   try {
     let page = await pages.next();
@@ -111,13 +125,32 @@ async function importSource<Row extends object>(
       for (const { line, values, fault } of page.value) {
         const row = fault ?? kind.readRow(values);
         if ('code' in row) tally.reject({ line, ...row });
+        else if (kind.whole === true && units.isFull) throw tooManyRows();
         else await units.write({ line, row });
       }
     }
+    if (kind.whole === true) refuseParts(tally, page.value);
     await units.flush();
+    if (kind.whole === true) refuseParts(tally, []);
     if (page.value.length > 0) around.say(extraNote(source.name, page.value));
   } finally {
     await units.settled(); // so that the counts are those of the tables, however the reading ended
+  }
+}
+
+function tooManyRows(): FileRefusal {
+  const text = `The file has more than ${count(wholeRowsMax)} rows, which are stored together or not at all. Split it.`;
+  return new FileRefusal('TOO_MANY_ROWS', text);
+}
+
+/** Throws when a file that is stored as a whole cannot be: a column that is not known may be one that was misspelt. */
+function refuseParts({ rejectedCount }: ImportTally, extra: readonly string[]): void {
+  if (rejectedCount > 0) {
+    const rows = rejectedCount === 1 ? 'A row is' : `${count(rejectedCount)} rows are`;
+    throw new FileRefusal('ROWS_REFUSED', `${rows} not right, and such a file is taken as a whole.`);
+  }
+  if (extra.length > 0) {
+    throw new FileRefusal('UNKNOWN_COLUMN', `The file has columns that are not known: ${columnNames(extra)}.`);
   }
 }
 
@@ -126,11 +159,19 @@ class UnitWriter<Row> {
   private rows: PlacedRow<Row>[] = [];
   private storing: Promise<void> = Promise.resolve();
 
-  constructor(private readonly store: (rows: readonly PlacedRow<Row>[]) => Promise<void>) {}
+  constructor(
+    private readonly size: number,
+    private readonly store: (rows: readonly PlacedRow<Row>[]) => Promise<void>,
+  ) {}
+
+  /** One more row would fill the unit. */
+  get isFull(): boolean {
+    return this.rows.length === this.size - 1;
+  }
 
   async write(row: PlacedRow<Row>): Promise<void> {
     this.rows.push(row);
-    if (this.rows.length === unitRows) await this.begin();
+    if (this.rows.length === this.size) await this.begin();
   }
 
   async flush(): Promise<void> {
@@ -152,8 +193,12 @@ class UnitWriter<Row> {
 }
 
 function extraNote(name: string, extra: readonly string[]): string {
-  const named = extra.slice(0, 10).map((column) => printable(column.slice(0, 40)));
-  return `${name}: columns that are not used: ${named.join(', ')}${extra.length > named.length ? ', …' : ''}`;
+  return `${name}: columns that are not used: ${columnNames(extra)}`;
+}
+
+function columnNames(names: readonly string[]): string {
+  const named = names.slice(0, 10).map((column) => printable(column.slice(0, 40)));
+  return `${named.join(', ')}${names.length > named.length ? ', …' : ''}`;
 }
 
 /** A trouble of this file alone, such as one that went away since all of them were checked. */

@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.js';
-import { isUniqueViolation } from '../db/failure.js';
+import { afterOthers } from '../db/afterOthers.js';
 import type { Session, Transaction } from '../db/session.js';
 import type { Unit } from '../db/transaction.js';
 import { accountStatesOf, insertAccounts } from './accountsQueries.js';
@@ -61,22 +61,6 @@ async function storeOrders(
   const outcome = await afterOthers(() => database.transact(unit));
   registered?.add(plan?.fresh.map((order) => order.accountNo) ?? []);
   return outcome;
-}
-
-const lostRacesMax = 100;
-
-/**
- * Another importer may commit one of our keys between our look-up and our insert. The unit is then planned again: what
- * the other stored is a repeat or a conflict by now. Each lost race means that somebody else got rows in.
- */
-export async function afterOthers<T>(store: () => Promise<T>): Promise<T> {
-  for (let lost = 0; ; lost += 1) {
-    try {
-      return await store();
-    } catch (error) {
-      if (!isUniqueViolation(error) || lost === lostRacesMax) throw error;
-    }
-  }
 }
 
 interface UnitPlan {

@@ -21,6 +21,22 @@ export type RowFaultCode =
   | 'REVERSAL_NOT_SETTLED'
   | 'REVERSAL_TOO_LARGE'
   | 'BAD_STATUS'
+  | 'BAD_FEE_PLAN'
+  | 'BAD_VALID_FROM'
+  | 'BAD_BASIS_POINTS'
+  | 'OVER_100_PERCENT'
+  | 'BAD_TIERS'
+  | 'BAD_YES_NO'
+  | 'BAD_DAYS'
+  | 'BAD_RESERVE'
+  | 'BAD_MINIMUM_PAYOUT'
+  | 'AMOUNT_NEEDS_CURRENCY'
+  | 'MAXIMUM_BELOW_MINIMUM'
+  | 'FEE_COULD_EXCEED_ORDER'
+  | 'RULE_TWICE'
+  | 'UNKNOWN_FEE_PLAN'
+  | 'TERMS_OVERLAP'
+  | 'TERMS_IN_USE'
   | 'DUPLICATE_CONFLICT';
 
 export interface RowFault {
@@ -37,11 +53,14 @@ export interface RejectedRow extends RowFault {
 /** Why a whole file was not taken. */
 export type FileRefusalCode =
   | 'MISSING_COLUMN'
+  | 'UNKNOWN_COLUMN'
   | 'DUPLICATE_COLUMN'
   | 'NOT_UTF8'
   | 'BROKEN_QUOTE'
   | 'RECORD_TOO_LONG'
   | 'EMPTY_FILE'
+  | 'TOO_MANY_ROWS'
+  | 'ROWS_REFUSED'
   | 'FILE_CHANGED'
   | 'FILE_NOT_FOUND'
   | 'FILE_IS_DIRECTORY'

@@ -47,7 +47,7 @@ export function readOrderRow(values: readonly (string | null)[]): OrderRow | Row
     return fault('UNKNOWN_CURRENCY', `currency ${shown(currency)} is not a code of ISO 4217, in capitals.`);
   }
   const amountMinor = parseMajor(amount, scale);
-  if (typeof amountMinor === 'string') return amountFault(amountMinor, amount, currency, scale);
+  if (typeof amountMinor === 'string') return amountFault(amountMinor, 'amount', amount, currency, scale);
   if (amountMinor < 0n && type !== 'ADJUSTMENT') {
     return fault('NEGATIVE_AMOUNT', `amount ${shown(amount)} is negative; only an ADJUSTMENT may be.`);
   }
@@ -106,13 +106,20 @@ function reversalFault(reversalOf: string, { orderNo, amountMinor }: OrderRow, a
   return amountMinor === 0n ? fault('BAD_REVERSAL_OF', `amount ${shown(amount)} reverses nothing.`) : null;
 }
 
-function amountFault(problem: AmountProblem, amount: string, currency: string, scale: number): RowFault {
+/** The fault of an amount that `parseMajor` does not take. */
+export function amountFault(
+  problem: AmountProblem,
+  column: string,
+  amount: string,
+  currency: string,
+  scale: number,
+): RowFault {
   const advice: Record<AmountProblem, string> = {
     BAD_AMOUNT: 'is not a plain decimal number (digits, an optional minus, a point; no separators or leading zeros)',
     TOO_MANY_DECIMALS: `has more decimals than the ${String(scale)} of ${currency}`,
     AMOUNT_OUT_OF_RANGE: 'does not fit a signed 64-bit number of minor units',
   };
-  return fault(problem, `amount ${amount === '' ? '""' : shown(amount)} ${advice[problem]}.`);
+  return fault(problem, `${column} ${amount === '' ? '""' : shown(amount)} ${advice[problem]}.`);
 }
 
 function fault(code: RowFaultCode, message: string): RowFault {

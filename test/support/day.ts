@@ -182,6 +182,7 @@ export async function everyRow(database: Database): Promise<string> {
   ];
   tables.push('account_balance', 'general_balance');
   tables.push('journal_entry', 'ledger_entry', 'quarantine', 'withdrawn_order', 'operator_action');
+  tables.push('fee_plan_tier', 'account_terms');
   const lines: string[] = [];
   for (const table of tables) {
     const rows = await database.read((session) => session.tuples(`select * from ${table}`));

@@ -7,6 +7,8 @@ import { importFiles, type FileOutcome, type ImportKind } from '../../src/orders
 import { orderImport } from '../../src/orders/importOrders.js';
 import { sumIn, exactSum, toText } from '../../src/db/values.js';
 import type { Database } from '../../src/db/database.js';
+import { feePlanImport } from '../../src/terms/feePlansImport.js';
+import { termsImport } from '../../src/terms/termsImport.js';
 
 export const header = 'order_no,account_no,batch_day,type,amount,currency,channel,occurred_at';
 
@@ -55,6 +57,14 @@ export function importAccounts(
   given: Given = {},
 ): Promise<FileOutcome> {
   return importBytes(database, bytes, accountImport, given);
+}
+
+export function importFeePlans(database: Database, bytes: string): Promise<FileOutcome> {
+  return importBytes(database, bytes, feePlanImport, {});
+}
+
+export function importTerms(database: Database, bytes: string): Promise<FileOutcome> {
+  return importBytes(database, bytes, termsImport, {});
 }
 
 async function importBytes<Row extends object>(
