@@ -258,7 +258,7 @@ export function up(v: Vocabulary): string[] {
       release_reason ${v.text},
       retried_run_id ${v.big},
       constraint quarantine_once unique (batch_day, account_no, active),
-      constraint quarantine_code check (${oneOf('code', ['ACCOUNT_UNKNOWN', 'ACCOUNT_FROZEN', 'ACCOUNT_CLOSED', 'DATABASE_REFUSED', 'REVERSAL_REFUSED'])}),
+      constraint quarantine_code check (${oneOf('code', ['ACCOUNT_UNKNOWN', 'ACCOUNT_FROZEN', 'ACCOUNT_CLOSED', 'DATABASE_REFUSED', 'REVERSAL_REFUSED', 'TERMS_NOT_APPLICABLE'])}),
       constraint quarantine_active check (active is null or active = 1),
       constraint quarantine_released check ((active is null) = (released_at is not null))
     ) ${v.end}`,

@@ -39,6 +39,7 @@ onEachDatabase('settle verify', (current) => {
       'sub-ledger': 3,
       balance: 16,
       'append-only': 1,
+      terms: 0,
       'trial-balance': 3,
     });
   });

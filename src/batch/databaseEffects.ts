@@ -18,6 +18,7 @@ import { finishing } from '../settlement/finishing.js';
 import type { SettlementPlan } from '../settlement/planSettlement.js';
 import { settleChunk } from '../settlement/settleChunk.js';
 import { laneOf } from '../sharding/planChunks.js';
+import { bookEndOfDay } from '../terms/bookEndOfDay.js';
 import { cutOffOf, type Calendar } from './calendar.js';
 import type { CancelledShard } from './cancelledShard.js';
 import type { BatchEffects, ClosedRun, DayProof, Leftover, Posting, WithdrawnOrder } from './effects.js';
@@ -191,6 +192,10 @@ export class DatabaseEffects implements BatchEffects {
       },
     );
     return this.database.read((session) => unsentMessages(session, run.day, run.request.shard));
+  }
+
+  bookTerms(run: Run): Promise<number> {
+    return bookEndOfDay(this.database, run, { now: this.now, fence: this.fence });
   }
 
   async balance(run: Run, signal: AbortSignal): Promise<void> {

@@ -160,6 +160,10 @@ export class DryEffects implements BatchEffects {
     return Promise.resolve();
   }
 
+  bookTerms(): Promise<number> {
+    return Promise.resolve(0);
+  }
+
   noteCancelledShard(): Promise<void> {
     return Promise.resolve();
   }

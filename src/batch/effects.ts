@@ -75,6 +75,8 @@ export interface BatchEffects {
   refreeze(run: Run): Promise<void>;
   /** Delivers the outbox until nothing is NEW; returns how many messages of the day are not SENT. */
   post(run: Run, posting: Posting): Promise<number>;
+  /** Ends a day that is wholly posted as the terms of its accounts want it; returns how many messages that makes. */
+  bookTerms(run: Run): Promise<number>;
   /** Makes the balances of the day from its entries; an abort of `signal` undoes what is not committed. */
   balance(run: Run, signal: AbortSignal): Promise<void>;
   reconcile(run: Run): Promise<DayProof>;

@@ -3,9 +3,10 @@ import { recordCancelledShard } from './cancelledShard.js';
 import { concludeRun, proveDay } from './concludeRun.js';
 import type { BatchDeps } from './deps.js';
 import type { RunDocument } from './document.js';
+import type { Posting } from './effects.js';
 import { recordFailure } from './recordFailure.js';
 import type { RunRequest } from './run.js';
-import { settleOrders } from './settleOrders.js';
+import { owed, settleOrders } from './settleOrders.js';
 import { Stages } from './stages.js';
 import { Tally } from './tally.js';
 
@@ -23,7 +24,7 @@ export async function runBatch(deps: BatchDeps, day: BatchDay, request: RunReque
     await stages.enter('SETTLING');
     const leftover = await settleOrders(deps, run, tally);
     await stages.enter('POSTING');
-    const unsent = await effects.post(run, {
+    const posting: Posting = {
       signal,
       shardMs: settings.shardMs,
       onPosted: (orders) => {
@@ -31,7 +32,11 @@ export async function runBatch(deps: BatchDeps, day: BatchDay, request: RunReque
         progress.advance('posted', orders);
       },
       onCancelled: (shard) => recordCancelledShard(deps, run, tally, shard),
-    });
+    };
+    let unsent = await effects.post(run, posting);
+    if (unsent === 0 && owed(run, leftover).length === 0 && (await effects.bookTerms(run)) > 0) {
+      unsent = await effects.post(run, posting);
+    }
     await stages.enter('RECONCILING');
     await effects.balance(run, signal);
     const proven = await proveDay(deps, run, tally, leftover);

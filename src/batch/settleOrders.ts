@@ -5,6 +5,7 @@ import { readOrderPages } from '../orders/readPages.js';
 import type { SetAside } from '../settlement/quarantine.js';
 import { Lanes } from '../sharding/lanes.js';
 import { planChunks } from '../sharding/planChunks.js';
+import { termsOfDay } from '../terms/termsOfDay.js';
 import type { BatchDeps } from './deps.js';
 import type { Leftover } from './effects.js';
 import type { Run } from './run.js';
@@ -60,9 +61,10 @@ async function settlePass(deps: BatchDeps, run: Run, tally: Tally, pass: number)
       tally.read.addAll(eligible.totals());
       tally.orders.read += eligible.length;
       deps.progress.advance('read', page.orders.length);
+      const terms = await deps.database.read((session) => termsOfDay(session, run.day, eligible.accountNos));
       const pieces = planChunks(eligible, deps.settings).map((chunk) => ({
         lane: chunk.lane,
-        work: () => workChunk(deps, run, tally, chunk),
+        work: () => workChunk(deps, run, tally, chunk, terms),
       }));
       // A pass over some accounts only, or over what was left behind, says nothing of the rest of its pages.
       const whole = pass === 1 && run.request.accounts === null;

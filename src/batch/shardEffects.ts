@@ -60,6 +60,11 @@ export class ShardEffects extends DatabaseEffects {
     run.source = signedTotals(await this.database.read((session) => sourceTotals(session, day, topId, request.shard)));
   }
 
+  /** A day ends for all accounts together. */
+  override bookTerms(): Promise<number> {
+    return Promise.resolve(0);
+  }
+
   /** Balances are those of the whole day. */
   override balance(): Promise<void> {
     return Promise.resolve();

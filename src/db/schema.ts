@@ -31,7 +31,11 @@ function migrateConfig(engine: Engine): Knex.MigratorConfig {
 
 function isAlreadyThere(error: unknown): boolean {
   const { errno } = error as { errno?: number };
-  return errno === 1050 || errno === 1061 || errno === 1062 || errno === 1359; // table, index, row, trigger
+  return [1050, 1060, 1061, 1062, 1359].includes(errno ?? 0); // table, column, index, row, trigger
+}
+
+function isAlreadyGone(error: unknown): boolean {
+  return (error as { errno?: number }).errno === 1091; // a column that an earlier try dropped
 }
 
 /** True when two began on an empty database: both make the tables of the lock, and the slower one finds them there. */
@@ -41,13 +45,13 @@ function lockTablesAreThere(error: unknown): boolean {
   );
 }
 
-/** A migration that was cut in the middle on a server is run again from its start: what exists already stays. */
+/** A migration that was cut in the middle on a server is run again from its start: what is done already stays. */
 async function runAll(knex: Knex, statements: string[]): Promise<void> {
   for (const sql of statements) {
     try {
       await knex.raw(sql);
     } catch (error) {
-      if (!isAlreadyThere(error)) throw error;
+      if (!isAlreadyThere(error) && !isAlreadyGone(error)) throw error;
     }
   }
 }

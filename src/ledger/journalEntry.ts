@@ -1,9 +1,11 @@
 import { invariant } from '../kernel/invariant.js';
 import { minorMax } from '../kernel/money.js';
 import type { OrderType } from '../kernel/states.js';
+import { payableEffect, termsReasons, type TermsLine, type TermsReason } from '../terms/termsLine.js';
 
 /** Lines of the chart of accounts that settlement books to; the whole chart is the table `ledger_account`. */
-export type LedgerAccountCode = 'CHANNEL_RECEIVABLE' | 'MERCHANT_PAYABLE' | 'FEE_INCOME' | 'ADJUSTMENTS';
+export type LedgerAccountCode =
+  'CHANNEL_RECEIVABLE' | 'MERCHANT_PAYABLE' | 'FEE_INCOME' | 'ADJUSTMENTS' | (typeof termsReasons)[TermsReason][number];
 export type Side = 'DEBIT' | 'CREDIT';
 
 /** One leg: ledger account, account of its sub-ledger ('' where it has none), side, positive amount. */
@@ -13,6 +15,8 @@ export interface LedgerEntry {
   readonly side: Side;
   readonly amountMinor: bigint;
   readonly currency: string;
+  /** Which of the account's terms it comes from; absent where it comes from orders. */
+  readonly reason?: TermsReason;
 }
 
 /** One economic event: two or more ledger entries, debits = credits per currency. */
@@ -28,14 +32,16 @@ export interface Settlement {
   readonly currency: string;
   readonly netMinor: bigint;
   readonly lines: readonly { type: OrderType; channel: string; amountMinor: bigint }[];
+  readonly terms?: readonly TermsLine[];
 }
 
 /**
  * Books a settlement. Payments: Dr channel receivable / Cr merchant payable; refunds the reverse; fees: Dr merchant
  * payable / Cr fee income; adjustments: Dr adjustments / Cr merchant payable. A negative amount (an adjustment's, or what
- * a reversal takes back) turns the sides. Legs of one side of one account are merged; amounts of zero leave no leg, so a settlement of zeros is an entry without legs.
+ * a reversal takes back) turns the sides. Legs of one side of one account and reason are merged; amounts of zero leave no
+ * leg, so a settlement of zeros is an entry without legs.
  */
-export function settlementEntry({ bizNo, accountNo, currency, netMinor, lines }: Settlement): JournalEntry {
+export function settlementEntry({ bizNo, accountNo, currency, netMinor, lines, terms = [] }: Settlement): JournalEntry {
   const legs: OpenLeg[] = [];
   for (const { type, channel, amountMinor } of lines) {
     if (amountMinor === 0n) continue;
@@ -57,10 +63,29 @@ export function settlementEntry({ bizNo, accountNo, currency, netMinor, lines }:
       currency,
     });
   }
+  for (const line of terms) addTermsLegs(legs, line, accountNo, currency);
   const entry = { bizNo, entries: legs };
   assertBalanced(entry);
-  assertEffect(entry, netMinor);
+  assertEffect(
+    entry,
+    terms.reduce((sum, line) => sum + payableEffect(line), netMinor),
+  );
   return entry;
+}
+
+function addTermsLegs(legs: OpenLeg[], { reason, amountMinor }: TermsLine, accountNo: string, currency: string): void {
+  const isPositive = amountMinor > 0n;
+  const [debited, credited] = termsReasons[reason];
+  for (const ledgerAccount of [debited, credited]) {
+    addLeg(legs, {
+      ledgerAccount,
+      subAccount: ledgerAccount === 'FEE_INCOME' || ledgerAccount === 'ROUNDING' ? '' : accountNo,
+      side: (ledgerAccount === debited) === isPositive ? 'DEBIT' : 'CREDIT',
+      amountMinor: isPositive ? amountMinor : -amountMinor,
+      currency,
+      reason,
+    });
+  }
 }
 
 type OpenLeg = { -readonly [Key in keyof LedgerEntry]: LedgerEntry[Key] };
@@ -73,7 +98,7 @@ function counterAccount(type: OrderType, channel: string): [LedgerAccountCode, s
 function addLeg(legs: OpenLeg[], leg: OpenLeg): void {
   for (const known of legs) {
     const same = known.ledgerAccount === leg.ledgerAccount && known.side === leg.side;
-    if (!same || known.subAccount !== leg.subAccount) continue;
+    if (!same || known.subAccount !== leg.subAccount || known.reason !== leg.reason) continue;
     known.amountMinor += leg.amountMinor;
     return;
   }
@@ -106,15 +131,15 @@ export function assertBalanced({ bizNo, entries }: JournalEntry): void {
   }
 }
 
-/** What the account is owed after the entry differs by the net, no more and no less. */
-function assertEffect({ bizNo, entries }: JournalEntry, netMinor: bigint): void {
+/** What the account is owed after the entry differs by the net and what the terms make of it, no more and no less. */
+function assertEffect({ bizNo, entries }: JournalEntry, dueMinor: bigint): void {
   let effect = 0n;
   for (const { ledgerAccount, side, amountMinor } of entries) {
     if (ledgerAccount === 'MERCHANT_PAYABLE') effect += side === 'CREDIT' ? amountMinor : -amountMinor;
   }
-  invariant(effect === netMinor, 'NET_DIFFERS_FROM_ORDERS', `Journal entry ${bizNo} does not book its net.`, {
+  invariant(effect === dueMinor, 'NET_DIFFERS_FROM_ORDERS', `Journal entry ${bizNo} does not book its net.`, {
     bizNo,
     booked: effect,
-    net: netMinor,
+    net: dueMinor,
   });
 }

@@ -4,7 +4,7 @@ import { repeatable } from '../db/transaction.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { invariant } from '../kernel/invariant.js';
 import { settlementEntry, type Settlement } from './journalEntry.js';
-import { insertJournal, postedIds } from './queries.js';
+import { insertJournal, postedIds, type PostedEntry } from './queries.js';
 
 /**
  * A message as the ledger takes it in, opened when its turn comes: of a large delivery few lie open at once. `id` is the
@@ -57,7 +57,8 @@ export async function postSettlements(
         const entries = due.slice(at, at + openMax).map((message) => {
           const settlement = message.open();
           orders.add(settlement.orderIds);
-          return { ...settlementEntry(settlement), id: message.id, batchDay: settlement.batchDay };
+          const type: PostedEntry['type'] = settlement.lines.length === 0 ? 'TERMS' : 'SETTLEMENT';
+          return { ...settlementEntry(settlement), id: message.id, type, batchDay: settlement.batchDay };
         });
         await insertJournal(trx, entries, moment);
       }

@@ -10,12 +10,15 @@ export async function postedIds(session: Session, ids: readonly bigint[]): Promi
   return new Set(rows.map(([id]) => toBigInt(id)));
 }
 
+/** A journal entry as it is posted: SETTLEMENT of orders and the fees on them, or TERMS at the end of a day. */
+export interface PostedEntry extends JournalEntry {
+  id: bigint;
+  type: 'SETTLEMENT' | 'TERMS';
+  batchDay: BatchDay;
+}
+
 /** Appends journal entries and their ledger entries. Nothing in the ledger is ever changed or removed. */
-export async function insertJournal(
-  trx: Transaction,
-  entries: readonly (JournalEntry & { id: bigint; batchDay: BatchDay })[],
-  now: string,
-): Promise<void> {
+export async function insertJournal(trx: Transaction, entries: readonly PostedEntry[], now: string): Promise<void> {
   const postedAt = fromInstant(trx.dialect, now);
   await trx.insertMany(
     'journal_entry',
@@ -24,26 +27,32 @@ export async function insertJournal(
   );
   await trx.insertMany(
     'ledger_entry',
-    ['journal_entry_id', 'line_no', 'ledger_account', 'sub_account', 'side', 'amount_minor', 'currency'],
+    ['journal_entry_id', 'line_no', 'ledger_account', 'sub_account', 'side', 'amount_minor', 'currency', 'reason'],
     ledgerRows(entries),
   );
 }
 
-function* journalRows(
-  entries: readonly (JournalEntry & { id: bigint; batchDay: BatchDay })[],
-  postedAt: string,
-): Generator<Binding[]> {
-  for (const { id, bizNo, batchDay, entries: legs } of entries) {
-    yield [id, bizNo, 'SETTLEMENT', batchDay, legs.length, postedAt];
+function* journalRows(entries: readonly PostedEntry[], postedAt: string): Generator<Binding[]> {
+  for (const { id, bizNo, type, batchDay, entries: legs } of entries) {
+    yield [id, bizNo, type, batchDay, legs.length, postedAt];
   }
 }
 
-function* ledgerRows(entries: readonly (JournalEntry & { id: bigint })[]): Generator<Binding[]> {
+function* ledgerRows(entries: readonly PostedEntry[]): Generator<Binding[]> {
   for (const { id, entries: legs } of entries) {
     let lineNo = 0;
     for (const leg of legs) {
       lineNo += 1;
-      yield [id, lineNo, leg.ledgerAccount, leg.subAccount, leg.side, leg.amountMinor, leg.currency];
+      yield [
+        id,
+        lineNo,
+        leg.ledgerAccount,
+        leg.subAccount,
+        leg.side,
+        leg.amountMinor,
+        leg.currency,
+        leg.reason ?? null,
+      ];
     }
   }
 }

@@ -2,6 +2,8 @@ import { invariant } from '../kernel/invariant.js';
 import { minorMax } from '../kernel/money.js';
 import type { OrderType } from '../kernel/states.js';
 import { signedAmount, type Order } from '../orders/order.js';
+import { noTerms, type TermsLookup } from '../terms/appliedTerms.js';
+import { OpenNetTerms, type NetTerms } from '../terms/netTerms.js';
 
 /** Orders of one type and channel within a net; negative amounts (adjustments, reversals) are lines of their own. */
 export interface NetLine {
@@ -19,6 +21,8 @@ export interface Net {
   readonly amountMinor: bigint;
   readonly orderIds: readonly bigint[];
   readonly lines: readonly NetLine[];
+  /** What the account's terms take from it; absent where the account has none. */
+  readonly terms?: NetTerms;
 }
 
 interface OpenLine {
@@ -34,24 +38,28 @@ interface OpenNet {
   amountMinor: bigint;
   orderIds: bigint[];
   lines: OpenLine[];
+  terms?: OpenNetTerms;
 }
 
 /**
  * Position netting: one net per account and currency, in the order in which they first occur. Pure and exact; orders
- * are given once each, ids ascending. Currencies are never added to one another.
+ * are given once each, ids ascending. Currencies are never added to one another. `terms` are those of the day.
  */
-export function netOrders(orders: Iterable<Order>): Net[] {
+export function netOrders(orders: Iterable<Order>, terms: TermsLookup = noTerms): Net[] {
   const nets = new Map<string, OpenNet>();
   for (const order of orders) {
     const key = `${order.currency}${order.accountNo}`; // a currency has three letters, so the key is unambiguous
     let net = nets.get(key);
     if (net === undefined) {
       net = { accountNo: order.accountNo, currency: order.currency, amountMinor: 0n, orderIds: [], lines: [] };
+      const applied = terms(order.accountNo);
+      if (applied !== null) net.terms = new OpenNetTerms(applied, order.currency);
       nets.set(key, net);
     }
     net.amountMinor += signedAmount(order);
     net.orderIds.push(order.id);
     addToLine(net.lines, order);
+    net.terms?.add(order.type, order.channel, order.amountMinor);
   }
   const list = [...nets.values()];
   for (const net of list) assertExact(net);

@@ -10,6 +10,7 @@ export const verifyChecks = {
   payload: 'a message says what its net and its orders say',
   'message-posted': 'a message is SENT only when the ledger has posted it',
   'journal-entry': 'a journal entry books exactly what its message says',
+  terms: 'fees, reserves and debts are what the orders and the terms of the day make them',
   'journal-balance': 'debits equal credits in each journal entry',
   'ledger-entry': 'each ledger entry belongs to a journal entry and to the chart of accounts',
   balance: 'opening and movements make the closing balance of each account, currency and day',

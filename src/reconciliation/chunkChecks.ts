@@ -2,6 +2,7 @@ import { formatMinor } from '../kernel/money.js';
 import type { Checklist } from './checklist.js';
 import type { ChunkRow, ChunkWindow, LegRow, MessageRow, NetRow, OrderRow } from './chunkRows.js';
 import { expectedLegs, legKey, linesByKey, namesExactly, readPayload, type Line, type Payload } from './payload.js';
+import { feeOfOrder, termsOf } from './dayTerms.js';
 import { effectOf } from './tally.js';
 
 const versions: Record<string, number> = { INIT: 0, PROCESSING: 1, SUCCESS: 2 };
@@ -83,6 +84,7 @@ function checkNet(checklist: Checklist, window: ChunkWindow, net: NetRow, orders
   }
   const bizNo = `S${runId}.${String(net.chunkNo)}.${String(net.netNo)}`;
   if (net.bizNo !== bizNo) contradict(`has the business number ${net.bizNo} instead of ${bizNo}`);
+  checkFees(checklist, window, net, orders, key);
   const { message } = net;
   if (message === null) return; // `net-message` tells it
   checkMessage(checklist, window.batchDay, net, message);
@@ -90,6 +92,45 @@ function checkNet(checklist: Checklist, window: ChunkWindow, net: NetRow, orders
   checkPosted(checklist, net, message, orders);
   if (net.journal === null) return;
   checkJournal(checklist, window.batchDay, net, payload, window.legs.get(net.journal.id) ?? []);
+}
+
+/** The fees of a net, worked out again from its orders and the terms of the day. */
+function checkFees(
+  checklist: Checklist,
+  { terms }: ChunkWindow,
+  net: NetRow,
+  orders: readonly OrderRow[],
+  key: string,
+): void {
+  const own = termsOf(terms, net.accountNo);
+  if (own === null && net.termsId === null) return;
+  checklist.examine('terms', 1);
+  const contradict = (problem: string): void => checklist.contradict('terms', 'net', key, problem);
+  if (net.termsId !== (own?.id ?? null)) {
+    contradict(
+      `is settled by terms ${String(net.termsId)}, on its day ${net.accountNo} has ${String(own?.id ?? 'none')}`,
+    );
+    return;
+  }
+  let [feeMinor, rest, payments] = [0n, 0n, 0n];
+  for (const order of orders) {
+    if (order.type === 'PAYMENT' && order.amountMinor > 0n) payments += order.amountMinor;
+    const fee = feeOfOrder(terms, own?.feePlan ?? null, order);
+    if (fee === null) {
+      contradict(`has order ${String(order.id)}, for which the fee plan of ${net.accountNo} has no rule`);
+      return;
+    }
+    feeMinor += fee.rounded;
+    rest += fee.rest;
+  }
+  if (net.feeMinor !== feeMinor || net.feeRest !== rest) {
+    contradict(
+      `has fees of ${amount(net.feeMinor, net)}, its orders make ${amount(feeMinor, net)}, or round otherwise`,
+    );
+  }
+  if (net.paymentMinor !== payments) {
+    contradict(`has payments of ${amount(net.paymentMinor, net)}, its orders ${amount(payments, net)}`);
+  }
 }
 
 function amount(minor: bigint, { currency }: { currency: string }): string {
@@ -138,6 +179,8 @@ function checkPayload(
   }
   const lines = linesOf(payload);
   checkLines(contradict, lines, net, orders);
+  const told = (payload.terms ?? []).reduce((total, { amountMinor }) => total + BigInt(amountMinor), 0n);
+  if (told !== net.feeMinor) contradict(`says fees of ${amount(told, net)}, its net ${amount(net.feeMinor, net)}`);
   return lines;
 }
 
@@ -202,18 +245,20 @@ function checkJournal(
   const booked = new Map<string, bigint>();
   let payable = 0n;
   for (const leg of legs) {
-    const key = legKey(leg.ledgerAccount, leg.subAccount, leg.side);
+    const key = legKey(leg.ledgerAccount, leg.subAccount, leg.side, leg.reason);
     booked.set(key, (booked.get(key) ?? 0n) + leg.amountMinor);
     if (leg.currency !== net.currency) contradict(`${key} is in ${leg.currency}, its net in ${net.currency}`);
     if (leg.ledgerAccount === 'MERCHANT_PAYABLE' && leg.subAccount === net.accountNo) {
       payable += leg.side === 'CREDIT' ? leg.amountMinor : -leg.amountMinor;
     }
   }
-  if (payable !== net.amountMinor) {
-    contradict(`moves ${net.accountNo} by ${amount(payable, net)}, its net is ${amount(net.amountMinor, net)}`);
+  const due = net.amountMinor - net.feeMinor;
+  if (payable !== due) {
+    const less = net.feeMinor === 0n ? 'its net is' : 'its net less fees is';
+    contradict(`moves ${net.accountNo} by ${amount(payable, net)}, ${less} ${amount(due, net)}`);
   }
   if (lines === null) return;
-  const expected = expectedLegs(net.accountNo, lines);
+  const expected = expectedLegs(net.accountNo, lines, net.feeMinor);
   for (const key of new Set([...expected.keys(), ...booked.keys()])) {
     const [due, found] = [expected.get(key) ?? 0n, booked.get(key) ?? 0n];
     if (due !== found) contradict(`books ${amount(found, net)} as ${key}, its message says ${amount(due, net)}`);

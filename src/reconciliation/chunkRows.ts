@@ -1,5 +1,6 @@
 import type { Session } from '../db/session.js';
 import { toBigInt, toCount, toText, toTextOrNull } from '../db/values.js';
+import { readDayTerms, type DayTerms } from './dayTerms.js';
 
 export interface ChunkRow {
   runId: bigint;
@@ -31,6 +32,11 @@ export interface NetRow {
   orders: number;
   amountMinor: bigint;
   bizNo: string;
+  /** What the account's terms took from it: the fees, what their rounding left over, and the payments among its orders. */
+  termsId: bigint | null;
+  feeMinor: bigint;
+  feeRest: bigint;
+  paymentMinor: bigint;
   message: MessageRow | null;
   journal: { id: bigint; bizNo: string; type: string; batchDay: string } | null;
 }
@@ -51,6 +57,7 @@ export interface LegRow {
   side: string;
   currency: string;
   amountMinor: bigint;
+  reason: string | null;
 }
 
 /** Some chunks of one run and day with all that hangs on them. Small enough to be held, whatever the size of the day. */
@@ -61,6 +68,8 @@ export interface ChunkWindow {
   nets: NetRow[];
   /** Ledger entries by journal entry id. */
   legs: Map<bigint, LegRow[]>;
+  /** The terms of the day, of the accounts that have a net here. */
+  terms: DayTerms;
 }
 
 const windowOrdersMax = 10_000;
@@ -112,12 +121,14 @@ async function readWindow(session: Session, batchDay: string, chunks: ChunkRow[]
     if (chunk.lastId > lastId) lastId = chunk.lastId;
   }
   const window = [batchDay, runId, from, to] as const;
+  const nets = await readNets(session, window);
   return {
     batchDay,
     chunks,
     orders: await readOrders(session, window, firstId, lastId),
-    nets: await readNets(session, window),
+    nets,
     legs: await readLegs(session, window),
+    terms: await readDayTerms(session, batchDay, new Set(nets.map(({ accountNo }) => accountNo))),
   };
 }
 
@@ -161,6 +172,7 @@ const inWindow = 'where c.batch_day = ? and c.run_id = ? and c.chunk_no between 
 async function readNets(session: Session, window: WindowKey): Promise<NetRow[]> {
   const rows = await session.rows(
     `select n.chunk_no, n.net_no, n.account_no, n.currency, n.orders, n.amount_minor, n.biz_no,
+            n.terms_id, n.fee_minor, n.fee_rest, n.payment_minor,
             m.id as m_id, m.topic as m_topic, m.batch_day as m_day, m.account_no as m_account, m.orders as m_orders,
             m.payload as m_payload, m.state as m_state,
             j.id as j_id, j.biz_no as j_biz_no, j.type as j_type, j.batch_day as j_day
@@ -178,6 +190,10 @@ async function readNets(session: Session, window: WindowKey): Promise<NetRow[]> 
     orders: toCount(row['orders']),
     amountMinor: toBigInt(row['amount_minor']),
     bizNo: toText(row['biz_no']),
+    termsId: row['terms_id'] === null ? null : toBigInt(row['terms_id']),
+    feeMinor: toBigInt(row['fee_minor']),
+    feeRest: toBigInt(row['fee_rest']),
+    paymentMinor: toBigInt(row['payment_minor']),
     message:
       row['m_id'] === null
         ? null
@@ -204,7 +220,7 @@ async function readNets(session: Session, window: WindowKey): Promise<NetRow[]> 
 
 async function readLegs(session: Session, window: WindowKey): Promise<Map<bigint, LegRow[]>> {
   const rows = await session.tuples(
-    `select e.journal_entry_id, e.ledger_account, e.sub_account, e.side, e.currency, e.amount_minor
+    `select e.journal_entry_id, e.ledger_account, e.sub_account, e.side, e.currency, e.amount_minor, e.reason
        ${netsOfWindow}
        join outbox m on m.biz_no = n.biz_no
        join ledger_entry e on e.journal_entry_id = m.id
@@ -220,6 +236,7 @@ async function readLegs(session: Session, window: WindowKey): Promise<Map<bigint
       side: toText(row[3]),
       currency: toText(row[4]),
       amountMinor: toBigInt(row[5]),
+      reason: toTextOrNull(row[6]),
     };
     const known = legs.get(id);
     if (known === undefined) legs.set(id, [leg]);

@@ -6,6 +6,7 @@ import type { Checklist } from './checklist.js';
 import { closedWell, findBatch, type BatchRow } from './days.js';
 import { dayOrders, sourceTotals, withdrawnOrders, type DayOrders } from './dayTotals.js';
 import { listedMax, unbalancedEntries } from './ledgerProof.js';
+import { checkTermsOfDay } from './termsProof.js';
 
 const limit = `limit ${String(listedMax)}`;
 
@@ -23,6 +24,7 @@ export async function checkDay(session: Session, checklist: Checklist, batchDay:
   await checkWithdrawn(session, checklist, batchDay);
   await checkJournalMessages(session, checklist, batchDay);
   await checkJournalEntries(session, checklist, batchDay);
+  await checkTermsOfDay(session, checklist, batchDay);
 }
 
 /** Claimed orders of no chunk, of a chunk of another day, or out of its range; and INIT orders that were touched. */
@@ -141,7 +143,7 @@ async function checkWithdrawn(session: Session, checklist: Checklist, batchDay: 
 async function checkJournalMessages(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
   const rows = await session.rows(
     `select j.id, j.biz_no, m.biz_no as message from journal_entry j left join outbox m on m.id = j.id
-      where j.batch_day = ? and j.type = 'SETTLEMENT' and (m.id is null or m.biz_no <> j.biz_no)
+      where j.batch_day = ? and j.type in ('SETTLEMENT', 'TERMS') and (m.id is null or m.biz_no <> j.biz_no)
       order by j.id ${limit}`,
     [batchDay],
   );

@@ -64,7 +64,8 @@ function payableByAccount(dialect: Dialect, day: SubLedgerDay | undefined): stri
     union all
     select ${groupKey(dialect, 'e.sub_account')}, e.currency, 0, 0, ${bookedUpper}, ${bookedLower}
       from journal_entry j join ledger_entry e on e.journal_entry_id = j.id
-     where j.type = 'SETTLEMENT' ${ofDay} and e.ledger_account = 'MERCHANT_PAYABLE' group by 1, 2) as side
+     where j.type = 'SETTLEMENT' ${ofDay} and e.ledger_account = 'MERCHANT_PAYABLE' and e.reason is null
+     group by 1, 2) as side
    group by 1, 2`;
 }
 

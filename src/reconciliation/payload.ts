@@ -2,22 +2,25 @@ import { z } from 'zod';
 
 const minor = z.string().regex(/^(0|-?[1-9][0-9]*)$/);
 
-const payloadSchema = z.object({
-  v: z.literal(1),
-  batchDay: z.string(),
-  accountNo: z.string(),
-  currency: z.string(),
-  netMinor: minor,
-  lines: z.array(
-    z.object({
-      type: z.enum(['PAYMENT', 'REFUND', 'FEE', 'ADJUSTMENT']),
-      channel: z.string(),
-      orders: z.int().min(1),
-      amountMinor: minor,
-    }),
-  ),
-  orderIds: z.string().regex(/^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$/),
-});
+const payloadSchema = z
+  .object({
+    v: z.union([z.literal(1), z.literal(2)]),
+    batchDay: z.string(),
+    accountNo: z.string(),
+    currency: z.string(),
+    netMinor: minor,
+    lines: z.array(
+      z.object({
+        type: z.enum(['PAYMENT', 'REFUND', 'FEE', 'ADJUSTMENT']),
+        channel: z.string(),
+        orders: z.int().min(1),
+        amountMinor: minor,
+      }),
+    ),
+    terms: z.array(z.object({ reason: z.literal('FEE_PLAN'), amountMinor: minor, originDay: z.string() })).optional(),
+    orderIds: z.string().regex(/^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$/),
+  })
+  .refine(({ v, terms = [] }) => (v === 2) === terms.length > 0, { path: ['v'] });
 
 /** Read here by its written form alone, not by the code that wrote it. */
 export type Payload = z.output<typeof payloadSchema>;
@@ -72,9 +75,10 @@ export function linesByKey(lines: readonly Line[]): Map<string, Line> {
 
 /**
  * What the ledger must have booked for these lines: amounts by "ledger account / sub account / side". Payments raise
- * what we owe the account and what the channel owes us, refunds lower both, fees are our income.
+ * what we owe the account and what the channel owes us, refunds lower both, fees are our income. `feeMinor` is what the
+ * fee plan takes of them.
  */
-export function expectedLegs(accountNo: string, lines: readonly Line[]): Map<string, bigint> {
+export function expectedLegs(accountNo: string, lines: readonly Line[], feeMinor = 0n): Map<string, bigint> {
   const legs = new Map<string, bigint>();
   const book = (ledgerAccount: string, subAccount: string, side: 'DEBIT' | 'CREDIT', amountMinor: bigint): void => {
     const key = legKey(ledgerAccount, subAccount, side);
@@ -93,9 +97,13 @@ export function expectedLegs(accountNo: string, lines: readonly Line[]): Map<str
     book(other, sub, raises ? 'DEBIT' : 'CREDIT', magnitude);
     book('MERCHANT_PAYABLE', accountNo, raises ? 'CREDIT' : 'DEBIT', magnitude);
   }
+  if (feeMinor !== 0n) {
+    legs.set(legKey('MERCHANT_PAYABLE', accountNo, 'DEBIT', 'FEE_PLAN'), feeMinor);
+    legs.set(legKey('FEE_INCOME', '', 'CREDIT', 'FEE_PLAN'), feeMinor);
+  }
   return legs;
 }
 
-export function legKey(ledgerAccount: string, subAccount: string, side: string): string {
-  return `${side} ${ledgerAccount}${subAccount === '' ? '' : `/${subAccount}`}`;
+export function legKey(ledgerAccount: string, subAccount: string, side: string, reason: string | null = null): string {
+  return `${side} ${ledgerAccount}${subAccount === '' ? '' : `/${subAccount}`}${reason === null ? '' : ` for ${reason}`}`;
 }

@@ -15,6 +15,7 @@ import {
   type DayOrders,
 } from './dayTotals.js';
 import { amountsText, listedMax, sidesAgree, unbalancedEntries, type Sides } from './ledgerProof.js';
+import { termsSides } from './termsSides.js';
 import type { CurrencyTotal, Tally } from './tally.js';
 
 /** One thing that two independently kept records say differently. */
@@ -25,7 +26,7 @@ export interface Difference {
   actual: string;
 }
 
-export type CheckName = 'batch-totals' | 'orders-left' | 'sub-ledger' | 'trial-balance' | 'balances';
+export type CheckName = 'batch-totals' | 'orders-left' | 'sub-ledger' | 'trial-balance' | 'balances' | 'terms';
 
 export interface Check {
   name: CheckName;
@@ -66,6 +67,8 @@ export async function reconcileIn(session: Session, batchDay: string): Promise<R
   const { check: balances, stale } = await balanceCheck(session, batchDay, movements);
   const explained = stale && !(await closedWell(session, batch));
   const checks = [totals, left, subLedger(stages.books), trial, balances];
+  const terms = await termsBooked(session, batchDay);
+  if (terms !== null) checks.push(terms);
   return {
     batchDay,
     outcome: outcomeOf(batch, stages, checks, explained),
@@ -189,6 +192,21 @@ function subLedger({ subLedger: { control, differing: accounts } }: DayBooks): C
         .map((side) => ({ what: 'control account', key: side.currency, ...amounts(side) })),
       ...accounts.map((side) => ({ what: 'account', key: `${side.accountNo} ${side.currency}`, ...amounts(side) })),
     ],
+  };
+}
+
+/** What terms took and gave that day = what the ledger booked for them, by reason; null for a day without terms. */
+async function termsBooked(session: Session, batchDay: string): Promise<Check | null> {
+  const sides = await termsSides(session, batchDay);
+  if (sides.length === 0) return null;
+  return {
+    name: 'terms',
+    ok: sides.every(sidesAgree),
+    expected: amountsText(sides, 'expectedMinor'),
+    actual: amountsText(sides, 'actualMinor'),
+    differences: sides
+      .filter((side) => !sidesAgree(side))
+      .map((side) => ({ what: side.reason, key: side.currency, ...amounts(side) })),
   };
 }
 

@@ -11,6 +11,7 @@ import { chunkWindows } from './chunkRows.js';
 import { checkDay } from './dayChecks.js';
 import { everyDay, requireBatch } from './days.js';
 import { checkReversals } from './reversalChecks.js';
+import { checkOpenTerms } from './termsProof.js';
 import { listedMax, sidesAgree, subLedgerSides, trialBalance } from './ledgerProof.js';
 
 export interface VerifyOptions {
@@ -44,22 +45,26 @@ export async function verifyBooks(database: Database, options: VerifyOptions = {
     await checkAppendOnly(session, checklist);
     await checkLedger(session, checklist);
     await checkControl(session, checklist);
+    await checkOpenTerms(session, checklist);
     return checklist.result();
   });
 }
 
 /** Each business number once among the nets and once among the messages. */
 async function checkNetMessages(session: Session, checklist: Checklist, batchDay?: string): Promise<void> {
-  const [netDay, messageDay] =
+  const [netDay, effectDay, messageDay] =
     batchDay === undefined
-      ? ['', '']
+      ? ['', '', '']
       : [
           'where exists (select 1 from chunk c where c.run_id = n.run_id and c.chunk_no = n.chunk_no and c.batch_day = ?)',
+          'where t.batch_day = ?',
           'and m.batch_day = ?',
         ];
+  // What terms do at the end of a day has a message of its own, which stands for no net.
   const both = `select n.biz_no, 1 as nets, 0 as messages from net n ${netDay}
+     union all select distinct t.biz_no, 1, 0 from terms_effect t ${effectDay}
      union all select m.biz_no, 0, 1 from outbox m where m.topic = 'LEDGER' ${messageDay}`;
-  const bindings = batchDay === undefined ? [] : [batchDay, batchDay];
+  const bindings = batchDay === undefined ? [] : [batchDay, batchDay, batchDay];
   const [count] = await session.rows(`select count(*) as numbers from (${both}) as pair`, bindings);
   checklist.examine('net-message', toCount(count?.['numbers']));
   const rows = await session.rows(

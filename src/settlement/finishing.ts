@@ -23,7 +23,8 @@ export async function finishing(trx: Transaction, messages: readonly Posted[]): 
     add: (orderIds) => {
       for (const id of orderIds) ids.push(id);
     },
-    finish: (now) => finishOrdersById(trx, ids.sort(ascending), now),
+    // What terms do at the end of a day has no orders.
+    finish: (now) => (ids.length === 0 ? Promise.resolve(0) : finishOrdersById(trx, ids.sort(ascending), now)),
   };
 }
 

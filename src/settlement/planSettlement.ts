@@ -4,6 +4,7 @@ import { netOrders, type Net } from '../netting/netOrders.js';
 import { fingerprint } from '../orders/fingerprint.js';
 import type { Orders } from '../orders/order.js';
 import { settlementMessage, type SettlementMessage } from '../outbox/message.js';
+import type { TermsLookup } from '../terms/appliedTerms.js';
 
 /** Everything that settling a chunk will write, decided before the transaction begins. */
 export interface SettlementPlan {
@@ -25,6 +26,7 @@ export function planSettlement(
   chunk: { runId: bigint; chunkNo: number; batchDay: BatchDay; lane: number },
   orders: Orders,
   isRange = false,
+  terms?: TermsLookup,
 ): SettlementPlan {
   const orderIds = Array.from(orders, (order) => order.id);
   for (let at = 1; at < orderIds.length; at += 1) {
@@ -34,7 +36,16 @@ export function planSettlement(
       `Order ${String(orderIds[at])} is in its chunk twice, or out of order.`,
     );
   }
-  return { ...chunk, orderIds, isRange, nets: netOrders(orders), fingerprint: fingerprint(orders) };
+  return { ...chunk, orderIds, isRange, nets: netOrders(orders, terms), fingerprint: fingerprint(orders) };
+}
+
+/** Accounts of a plan whose fee plan cannot tell what one of their orders costs, each with that order. */
+export function uncoveredIn({ nets }: SettlementPlan): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const { accountNo, terms } of nets) {
+    if (terms !== undefined && terms.uncovered !== null) found.set(accountNo, terms.uncovered);
+  }
+  return found;
 }
 
 /** The outbox messages of a plan, one a net, made as they are taken. */

@@ -5,7 +5,12 @@ import { andInShard, type Shard } from '../sharding/shard.js';
 
 /** Why an account was set aside for a day. Closed set, mirrored by a CHECK. */
 export type QuarantineCode =
-  'ACCOUNT_UNKNOWN' | 'ACCOUNT_FROZEN' | 'ACCOUNT_CLOSED' | 'DATABASE_REFUSED' | 'REVERSAL_REFUSED';
+  | 'ACCOUNT_UNKNOWN'
+  | 'ACCOUNT_FROZEN'
+  | 'ACCOUNT_CLOSED'
+  | 'DATABASE_REFUSED'
+  | 'REVERSAL_REFUSED'
+  | 'TERMS_NOT_APPLICABLE';
 
 export interface SetAside {
   accountNo: string;

@@ -28,15 +28,20 @@ export async function chunkOrders(session: Session, runId: bigint, chunkNo: numb
   return row === undefined ? undefined : toCount(row['orders']);
 }
 
+const noTerms = [null, 0, 0, 0];
+
 export async function insertNets(trx: Transaction, plan: SettlementPlan): Promise<void> {
   const columns = ['run_id', 'chunk_no', 'net_no', 'account_no', 'currency', 'orders', 'amount_minor', 'biz_no'];
+  columns.push('terms_id', 'fee_minor', 'fee_rest', 'payment_minor');
   await trx.insertMany('net', columns, netRows(plan));
 }
 
 function* netRows({ runId, chunkNo, nets }: SettlementPlan): Generator<Binding[]> {
   let netNo = 0;
-  for (const { accountNo, currency, orderIds, amountMinor } of nets) {
+  for (const { accountNo, currency, orderIds, amountMinor, terms } of nets) {
     netNo += 1;
-    yield [runId, chunkNo, netNo, accountNo, currency, orderIds.length, amountMinor, bizNoOf(runId, chunkNo, netNo)];
+    const net = [runId, chunkNo, netNo, accountNo, currency, orderIds.length, amountMinor];
+    const taken = terms === undefined ? noTerms : [terms.termsId, terms.feeMinor, terms.feeRest, terms.paymentMinor];
+    yield [...net, bizNoOf(runId, chunkNo, netNo), ...taken];
   }
 }

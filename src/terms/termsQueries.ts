@@ -111,3 +111,8 @@ function* parts(accountNos: readonly string[]): Generator<string[]> {
     yield accountNos.slice(start, start + accountsMax);
   }
 }
+
+/** Whether any terms were ever imported: without them a run need not ask further. */
+export async function hasTerms(session: Session): Promise<boolean> {
+  return (await session.rows('select id from account_terms limit 1')).length > 0;
+}

@@ -138,6 +138,11 @@ export async function moneyDump(database: Database): Promise<string[]> {
     `select j.batch_day, j.type, l.ledger_account, l.sub_account, l.side, l.currency, l.amount_minor
        from journal_entry j join ledger_entry l on l.journal_entry_id = j.id`,
   );
+  await summed(
+    'terms',
+    `select batch_day, account_no, currency, reason, origin_day, coalesce(due_day, ''), coalesce(open_minor, 0), amount_minor
+       from terms_effect`,
+  );
   await summed('source', 'select batch_day, currency, type, amount_minor from source_total');
   await summed('source orders', 'select batch_day, currency, type, orders from source_total');
   for (const table of ['account_balance', 'general_balance']) {
@@ -182,7 +187,7 @@ export async function everyRow(database: Database): Promise<string> {
   ];
   tables.push('account_balance', 'general_balance');
   tables.push('journal_entry', 'ledger_entry', 'quarantine', 'withdrawn_order', 'operator_action');
-  tables.push('fee_plan_tier', 'account_terms');
+  tables.push('fee_plan_tier', 'account_terms', 'terms_effect');
   const lines: string[] = [];
   for (const table of tables) {
     const rows = await database.read((session) => session.tuples(`select * from ${table}`));

@@ -15,8 +15,8 @@ describe('debt', () => {
     expect(debtMoves(60n, debts)).toEqual({
       newDebtMinor: 0n,
       recoveries: [
-        { originDay: '2026-11-01', amountMinor: 20n },
-        { originDay: '2026-11-03', amountMinor: 40n },
+        { debt: debts[1], amountMinor: 20n },
+        { debt: debts[0], amountMinor: 40n },
       ],
       payableMinor: 0n,
     });
@@ -34,7 +34,8 @@ describe('debt', () => {
           const debts = [...open].map(([originDay, openMinor]) => ({ originDay, openMinor }));
           const moves = debtMoves(position, debts.reverse());
           if (moves.newDebtMinor > 0n) open.set(dayAt(at), moves.newDebtMinor);
-          for (const { originDay, amountMinor } of moves.recoveries) {
+          for (const { debt, amountMinor } of moves.recoveries) {
+            const { originDay } = debt;
             const left = (open.get(originDay) ?? 0n) - amountMinor;
             expect(amountMinor > 0n && left >= 0n).toBe(true);
             const older = [...open].filter(([day]) => day < originDay);
