@@ -268,6 +268,20 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
     same,
   );
 
+  const explain = examples(
+    program.command('explain').description('how something came to be what it is'),
+    'settle explain account M00042 --batch-day 2026-11-29',
+  );
+  on(
+    explain
+      .command('account')
+      .description('the arithmetic from its orders of a day to what may be paid out')
+      .argument('<account>', 'account number')
+      .option(...day),
+    async () => (await import('./commands/explain.js')).account,
+    (args, given) => ({ ...given, account: args[0] }),
+  );
+
   addLedgerCommands(program, { on, examples });
 
   const outbox = examples(

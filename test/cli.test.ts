@@ -47,6 +47,8 @@ describe('help', () => {
     ['report'],
     ['verify'],
     ['reconcile'],
+    ['explain'],
+    ['explain', 'account'],
     ['ledger'],
     ['ledger', 'balances'],
     ['ledger', 'entries'],

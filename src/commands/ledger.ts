@@ -106,7 +106,7 @@ export const entries: Command<{ account?: string; batchDay?: string; limit?: num
 function entriesText(found: readonly JournalEntryView[]): string {
   const rows = found.flatMap((entry) => {
     const head = [entry.journalEntryId.toString(), entry.batchDay, entry.bizNo, momentText(entry.postedAt)];
-    if (entry.ledgerEntries.length === 0) return [[...head, '(zero amounts only)', '', '', '', '']];
+    if (entry.ledgerEntries.length === 0) return [[...head, '(zero amounts only)', '', '', '', '', '']];
     return entry.ledgerEntries.map((leg, at) => [
       ...(at === 0 ? head : ['', '', '', '']),
       leg.ledgerAccount,
@@ -114,10 +114,11 @@ function entriesText(found: readonly JournalEntryView[]): string {
       leg.side === 'DEBIT' ? formatMinorGrouped(leg.amountMinor, leg.currency) : '',
       leg.side === 'CREDIT' ? formatMinorGrouped(leg.amountMinor, leg.currency) : '',
       leg.currency,
+      leg.reason ?? '',
     ]);
   });
   const columns = ['batch day', 'number', 'posted', 'ledger account', 'sub-account'].map((title) => ({ title }));
-  return textTable([right('entry'), ...columns, right('debit'), right('credit'), { title: '' }], rows);
+  return textTable([right('entry'), ...columns, right('debit'), right('credit'), { title: '' }, { title: '' }], rows);
 }
 
 /** `settle ledger trial-balance`: exit code 4 when debits and credits do not agree in some currency. */

@@ -1,5 +1,5 @@
 import type { Session } from '../db/session.js';
-import { placeholders, toBigInt, toInstant, toText } from '../db/values.js';
+import { placeholders, toBigInt, toInstant, toText, toTextOrNull } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 
 export interface JournalEntryView {
@@ -14,6 +14,8 @@ export interface JournalEntryView {
     side: 'DEBIT' | 'CREDIT';
     currency: string;
     amountMinor: bigint;
+    /** Which of the account's terms it comes from; null for orders. */
+    reason: string | null;
   }[];
 }
 
@@ -65,7 +67,7 @@ async function addLedgerEntries(session: Session, entries: readonly JournalEntry
   for (let start = 0; start < entries.length; start += idsMax) {
     const ids = entries.slice(start, start + idsMax).map((entry) => entry.journalEntryId);
     const rows = await session.rows(
-      `select journal_entry_id, ledger_account, sub_account, side, currency, amount_minor from ledger_entry
+      `select journal_entry_id, ledger_account, sub_account, side, currency, amount_minor, reason from ledger_entry
         where journal_entry_id in (${placeholders(ids)}) order by journal_entry_id, line_no`,
       ids,
     );
@@ -77,6 +79,7 @@ async function addLedgerEntries(session: Session, entries: readonly JournalEntry
         side: toText(row['side']) as 'DEBIT' | 'CREDIT',
         currency: toText(row['currency']),
         amountMinor: toBigInt(row['amount_minor']),
+        reason: toTextOrNull(row['reason']),
       });
     }
   }

@@ -145,3 +145,40 @@ export async function owedDays(session: Session, upTo: BatchDay): Promise<OwedDa
   );
   return rows.map((row) => ({ batchDay: toText(row['batch_day']), orders: toCount(row['orders']) }));
 }
+
+export interface AccountOrders {
+  currency: string;
+  type: OrderType;
+  channel: string;
+  orders: number;
+  /** Signed: what they do to what the account is owed. */
+  netMinor: bigint;
+}
+
+/** An account's posted orders of a day, by currency, type and channel. */
+export async function accountOrders(session: Session, day: BatchDay, accountNo: string): Promise<AccountOrders[]> {
+  const rows = await session.rows(
+    `select o.currency, o.type, o.channel, count(*) as orders, ${exactSum(session.dialect, signedAmount, 'net')}
+       from settlement_order o
+      where o.batch_day = ? and o.account_no = ? and o.state = 'SUCCESS'
+      group by o.currency, o.type, o.channel order by o.currency, o.type, o.channel`,
+    [day, accountNo],
+  );
+  return rows.map((row) => ({
+    currency: toText(row['currency']),
+    type: toText(row['type']) as OrderType,
+    channel: toText(row['channel']),
+    orders: toCount(row['orders']),
+    netMinor: sumIn(row, 'net'),
+  }));
+}
+
+/** How many of an account's orders of a day are not posted, and neither failed nor cancelled. */
+export async function accountOrdersLeft(session: Session, day: BatchDay, accountNo: string): Promise<number> {
+  const [row] = await session.rows(
+    `select count(*) as orders from settlement_order o
+      where o.batch_day = ? and o.account_no = ? and o.state in ('INIT', 'PROCESSING')`,
+    [day, accountNo],
+  );
+  return toCount(row?.['orders']);
+}

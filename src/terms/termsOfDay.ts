@@ -3,7 +3,7 @@ import type { BatchDay } from '../kernel/batchDay.js';
 import { defaultAccount } from './accountTerms.js';
 import { noTerms, type AppliedTerms, type TermsLookup } from './appliedTerms.js';
 import { plansOn } from './feePlanQueries.js';
-import { hasTerms, termsOn, type StoredTerms } from './termsQueries.js';
+import { hasTerms, termsOn } from './termsQueries.js';
 
 /** The terms of these accounts on a day; those of a page of orders, so that no run holds those of all accounts. */
 export async function termsOfDay(session: Session, day: BatchDay, accountNos: readonly string[]): Promise<TermsLookup> {
@@ -16,10 +16,4 @@ export async function termsOfDay(session: Session, day: BatchDay, accountNos: re
   }
   const usual = applied.get(defaultAccount) ?? null;
   return (accountNo) => applied.get(accountNo) ?? usual;
-}
-
-/** The terms of one account on a day: its own, or else the default ones, or none. */
-export async function termsOfAccount(session: Session, day: BatchDay, accountNo: string): Promise<StoredTerms | null> {
-  const found = await termsOn(session, day, [accountNo, defaultAccount]);
-  return found.get(accountNo) ?? found.get(defaultAccount) ?? null;
 }

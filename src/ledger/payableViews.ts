@@ -1,0 +1,42 @@
+import type { Session } from '../db/session.js';
+import { exactSum, sumIn, toBigInt, toInstant, toText, toTextOrNull } from '../db/values.js';
+import type { BatchDay } from '../kernel/batchDay.js';
+
+const signed = `case l.side when 'CREDIT' then l.amount_minor else -l.amount_minor end`;
+const payableOf = `from ledger_entry l join journal_entry j on j.id = l.journal_entry_id
+      where l.ledger_account = 'MERCHANT_PAYABLE' and l.sub_account = ?`;
+
+/** A ledger entry on what an account is owed, signed: positive = we owe more. */
+export interface PayableEntry {
+  postedAt: string;
+  bizNo: string;
+  currency: string;
+  /** Which of the account's terms it comes from; null for orders. */
+  reason: string | null;
+  amountMinor: bigint;
+}
+
+/** What moved an account's payable on a day, in the order of the ledger. */
+export async function payableEntries(session: Session, accountNo: string, day: BatchDay): Promise<PayableEntry[]> {
+  const rows = await session.rows(
+    `select j.posted_at, j.biz_no, l.currency, l.reason, ${signed} as minor ${payableOf} and j.batch_day = ?
+      order by j.id, l.line_no`,
+    [accountNo, day],
+  );
+  return rows.map((row) => ({
+    postedAt: toInstant(row['posted_at']),
+    bizNo: toText(row['biz_no']),
+    currency: toText(row['currency']),
+    reason: toTextOrNull(row['reason']),
+    amountMinor: toBigInt(row['minor']),
+  }));
+}
+
+/** What an account was owed before a day, by currency. */
+export async function payableBefore(session: Session, accountNo: string, day: BatchDay): Promise<Map<string, bigint>> {
+  const rows = await session.rows(
+    `select l.currency, ${exactSum(session.dialect, signed, 'owed')} ${payableOf} and j.batch_day < ? group by l.currency`,
+    [accountNo, day],
+  );
+  return new Map(rows.map((row) => [toText(row['currency']), sumIn(row, 'owed')]));
+}
