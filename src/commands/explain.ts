@@ -60,7 +60,7 @@ function termsText({ terms }: ExplainedAccount): string {
 const prepositions: Record<string, string> = { RESERVE_HOLD: 'until', RESERVE_RELEASE: 'of', DEBT_RECOVERY: 'of' };
 
 function currencyText(found: ExplainedCurrency): string {
-  const { currency, steps, dayMinor, beforeMinor, payableMinor, newDebtMinor, dueMinor, dueDay, held } = found;
+  const { currency, steps, dayMinor, beforeMinor, payableMinor, debtMinor, dueMinor, dueDay, held } = found;
   const rows = steps.map(({ reason, of, orders, amountMinor }) => {
     const word = orders === null ? prepositions[reason] : 'over';
     const what = of === null || word === undefined ? reason : `${reason} ${word} ${of}`;
@@ -68,8 +68,8 @@ function currencyText(found: ExplainedCurrency): string {
   });
   const total = (what: string, minor: bigint): string[] => [what, '', formatMinorGrouped(minor, currency)];
   rows.push(total('= payable of the day', dayMinor));
-  if (newDebtMinor > 0n) rows.push(total('  (a debt is left, and recovered from later days)', newDebtMinor));
   rows.push(total('+ payable before', beforeMinor), total('= payable', payableMinor));
+  if (debtMinor > 0n) rows.push(total('- debts, recovered from later days', -debtMinor));
   const carried = { HOLD: 'payouts are on hold', BELOW_MINIMUM: 'below the minimum, carried forward' };
   rows.push(total(held === null ? `due for payout on ${dueDay}` : `due for payout: ${carried[held]}`, dueMinor));
   return textTable(

@@ -40,3 +40,14 @@ export async function payableBefore(session: Session, accountNo: string, day: Ba
   );
   return new Map(rows.map((row) => [toText(row['currency']), sumIn(row, 'owed')]));
 }
+
+/** What an account owes up to and with a day, by currency: debts that were not recovered. */
+export async function debtUpTo(session: Session, accountNo: string, day: BatchDay): Promise<Map<string, bigint>> {
+  const rows = await session.rows(
+    `select l.currency, ${exactSum(session.dialect, signed, 'owed')}
+       from ledger_entry l join journal_entry j on j.id = l.journal_entry_id
+      where l.ledger_account = 'MERCHANT_DEBT' and l.sub_account = ? and j.batch_day <= ? group by l.currency`,
+    [accountNo, day],
+  );
+  return new Map(rows.map((row) => [toText(row['currency']), -sumIn(row, 'owed')]));
+}

@@ -2,7 +2,7 @@ import type { Session } from '../db/session.js';
 import { toText } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { SettleError } from '../kernel/errors.js';
-import { payableBefore, payableEntries, type PayableEntry } from '../ledger/payableViews.js';
+import { debtUpTo, payableBefore, payableEntries, type PayableEntry } from '../ledger/payableViews.js';
 import { accountOrders, accountOrdersLeft } from '../orders/reportQueries.js';
 import { minimumPayoutText } from '../terms/accountTerms.js';
 import { payoutDue, type PayoutDue } from '../terms/payout.js';
@@ -26,8 +26,8 @@ export interface ExplainedCurrency extends PayoutDue {
   dayMinor: bigint;
   beforeMinor: bigint;
   payableMinor: bigint;
-  /** Debts that are booked for the day: not part of what is payable. */
-  newDebtMinor: bigint;
+  /** What the account owes after the day, from this day and earlier ones: kept back from what is due. */
+  debtMinor: bigint;
 }
 
 export interface ExplainedTerms {
@@ -77,6 +77,7 @@ export async function explainAccount(
   const terms = await termsOfAccount(session, batchDay, accountNo);
   const entries = await payableEntries(session, accountNo, batchDay);
   const before = await payableBefore(session, accountNo, batchDay);
+  const debts = await debtUpTo(session, accountNo, batchDay);
   const effects = await effectsOfAccount(session, batchDay, accountNo);
   const orders = await accountOrders(session, batchDay, accountNo);
   const names = [...orders, ...entries, ...effects].map(({ currency }) => currency);
@@ -96,10 +97,9 @@ export async function explainAccount(
     const dayMinor = own(entries).reduce((sum, { amountMinor }) => sum + amountMinor, 0n);
     const beforeMinor = before.get(currency) ?? 0n;
     const payableMinor = beforeMinor + dayMinor;
-    const debts = own(effects).filter(({ reason }) => reason === 'DEBT');
-    const newDebtMinor = debts.reduce((sum, { amountMinor }) => sum + amountMinor, 0n);
-    const due = payoutDue(payableMinor, currency, batchDay, terms ?? noPayoutTerms);
-    return { currency, steps, dayMinor, beforeMinor, payableMinor, newDebtMinor, ...due };
+    const debtMinor = debts.get(currency) ?? 0n;
+    const due = payoutDue(payableMinor - debtMinor, currency, batchDay, terms ?? noPayoutTerms);
+    return { currency, steps, dayMinor, beforeMinor, payableMinor, debtMinor, ...due };
   });
   return {
     accountNo,

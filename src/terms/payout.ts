@@ -9,7 +9,9 @@ export interface PayoutDue {
   readonly held: 'HOLD' | 'BELOW_MINIMUM' | null;
 }
 
-/** What of an account's payable in a currency its terms let be paid out. A negative payable is a debt, and none is due. */
+/**
+ * What of an account's payable in a currency, less its debts, its terms let be paid out. Of what is negative nothing is due.
+ */
 export function payoutDue(
   payableMinor: bigint,
   currency: string,

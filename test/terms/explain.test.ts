@@ -70,7 +70,7 @@ describe.each(databaseKinds)('settle explain account [%s]', (kind) => {
       batchDay: day,
       terms: { of: 'M1', feePlan: 'P', reserveBasisPoints: '1000', minimumPayout: 'USD 5000' },
       ordersLeft: 0,
-      currencies: [{ currency: 'USD', dayMinor: '0', payableMinor: '0', newDebtMinor: '1115', dueMinor: '0' }],
+      currencies: [{ currency: 'USD', dayMinor: '0', payableMinor: '0', debtMinor: '1115', dueMinor: '0' }],
     });
     const sum = (rows: readonly { amountMinor: string }[]): bigint =>
       rows.reduce((total, { amountMinor }) => total + BigInt(amountMinor), 0n);

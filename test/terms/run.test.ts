@@ -6,7 +6,7 @@ import { verifyBooks } from '../../src/reconciliation/verify.js';
 import { releaseAccount } from '../../src/settlement/releaseAccount.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
 import { everyRow, givenOrders, runDay, smallSettings, type TestOrder } from '../support/day.js';
-import { importFeePlans, importTerms } from '../support/importing.js';
+import { header, importFeePlans, importOrders, importTerms, orderLine } from '../support/importing.js';
 
 const planHeader =
   'fee_plan,valid_from,type,basis_points,channel,currency,from_amount,fixed,minimum,maximum,tiers,cap_at_order';
@@ -141,6 +141,29 @@ describe.each(databaseKinds)('a run under terms [%s]', (kind) => {
       'MERCHANT_PAYABLE/M1': '154',
       'RESERVE/M1': '40',
       FEE_INCOME: '6',
+    });
+  });
+
+  test('charges nothing for a reversal, and gives back neither fee nor reserve of what it reverses', async () => {
+    await givenPlans(database(), 'P,2026-01-01,PAYMENT,1000,,,,,,,,');
+    await givenTerms(database(), 'M1,2026-01-01,P,1000,30,,,');
+    await settleDay(database(), '2026-11-28', 'M1 PAYMENT 1000', 'M1 PAYMENT 500');
+    const reversal = {
+      order_no: 'R1',
+      account_no: 'M1',
+      batch_day: '2026-11-29',
+      amount: '10.00',
+      reversal_of: '2026-11-28-0-M1 PAYMENT 1000',
+    };
+    const outcome = await importOrders(database(), `${header},reversal_of\n${orderLine(reversal)}\n`);
+    expect(outcome).toMatchObject({ accepted: 1, rejected: [] });
+    await settleDay(database(), '2026-11-29', 'M1 PAYMENT 100');
+    expect(await balances(database())).toEqual({
+      'CHANNEL_RECEIVABLE/CARD': '600',
+      'MERCHANT_DEBT/M1': '920',
+      'MERCHANT_PAYABLE/M1': '1200',
+      'RESERVE/M1': '160',
+      FEE_INCOME: '160',
     });
   });
 
