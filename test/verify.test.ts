@@ -35,6 +35,7 @@ onEachDatabase('settle verify', (current) => {
       'withdrawn-order': 1,
       'sub-ledger': 3,
       balance: 16,
+      'hash-chain': 10,
       'append-only': 1,
       'trial-balance': 3,
     });
@@ -70,7 +71,7 @@ onEachDatabase('settle verify', (current) => {
   test('ends with 0 and a line for each check when the books agree', async () => {
     const { code, stdout } = await run('verify');
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^The books agree with themselves: 17 checks, no contradiction\.\n/);
+    expect(stdout).toMatch(/^The books agree with themselves: 18 checks, no contradiction\.\n/);
     for (const name of Object.keys(verifyChecks))
       expect(stdout).toMatch(new RegExp(`^ok +${name} +[0-9]+ examined$`, 'm'));
   });
@@ -81,7 +82,7 @@ onEachDatabase('settle verify', (current) => {
     expect(code).toBe(4);
     expect(stdout).toMatch(/^The books contradict themselves: net, payload, journal-entry, sub-ledger\.\n/);
     expect(stdout).toContain('net 7/1/2: is USD 15.86, its orders add up to USD 15.85');
-    expect(stdout.match(/examined$/gm)).toHaveLength(17);
+    expect(stdout.match(/examined$/gm)).toHaveLength(18);
   });
 
   test('--json is one document of the agreed form', async () => {

@@ -14,6 +14,8 @@ export interface LedgerIntake extends Settlement {
 }
 
 export interface LedgerPorts {
+  /** The run that posts. */
+  runId: bigint;
   now: () => string;
   fence: (trx: Transaction) => Promise<void>;
   /** Moves orders from PROCESSING to SUCCESS; gives how many it moved. */
@@ -29,7 +31,7 @@ export interface LedgerPorts {
 export async function postSettlements(
   database: Database,
   messages: readonly LedgerIntake[],
-  { now, fence, finishOrders, signal }: LedgerPorts,
+  { runId, now, fence, finishOrders, signal }: LedgerPorts,
 ): Promise<void> {
   const ids = messages.map((message) => message.id);
   await database.transact(
@@ -40,8 +42,10 @@ export async function postSettlements(
       const moment = now();
       await insertJournal(
         trx,
-        due.map((message) => ({ ...settlementEntry(message), id: message.id, batchDay: message.batchDay })),
-        moment,
+        due.map((message) => {
+          const { id, batchDay } = message;
+          return { ...settlementEntry(message), id, type: 'SETTLEMENT', batchDay, runId, postedAt: moment };
+        }),
       );
       const orderIds = due.flatMap((message) => message.orderIds).sort(ascending);
       const finished = await finishOrders(trx, orderIds, moment);

@@ -126,7 +126,13 @@ describe.each(databaseKinds)('confirmations of the relay that are lost or double
       return { ...decoded, id: message.id };
     });
     const { signal } = new AbortController();
-    const ports = { now: () => '2026-11-30T01:00:00.000Z', fence: () => Promise.resolve(), finishOrders, signal };
+    const ports = {
+      runId: 1n,
+      now: () => '2026-11-30T01:00:00.000Z',
+      fence: () => Promise.resolve(),
+      finishOrders,
+      signal,
+    };
     await Promise.all([0, 1, 2].map(() => postSettlements(current.database, messages, ports)));
     expect(await everyRow(current.database)).toBe(before);
     await soundAfter(current.database, undisturbed);

@@ -179,7 +179,7 @@ export async function everyRow(database: Database): Promise<string> {
     'net',
     'outbox',
   ];
-  tables.push('account_balance', 'general_balance');
+  tables.push('account_balance', 'general_balance', 'chain_link');
   tables.push('journal_entry', 'ledger_entry', 'quarantine', 'withdrawn_order', 'operator_action');
   const lines: string[] = [];
   for (const table of tables) {
