@@ -33,6 +33,7 @@ onEachDatabase('cancelling orders by hand', (current) => {
       'ledger_entry',
       'account_balance',
       'general_balance',
+      'chain_link',
       'quarantine',
       'withdrawn_order',
       'operator_action',

@@ -13,6 +13,7 @@ import { plant } from './support/plants.js';
 
 const moment = '2026-11-30T01:02:03.456Z';
 const ports: LedgerPorts = {
+  runId: 1n,
   now: () => moment,
   fence: () => Promise.resolve(),
   finishing,

@@ -53,9 +53,11 @@ onEachDatabase('reconciling a day', (current) => {
         if (balance) await writeBalances(trx);
       }),
     );
+  // Days are made open again by taking entries away, which the triggers forbid and the hash chain names.
+  const handmade = ['append-only', 'hash-chain'];
   const contradictions = async (): Promise<unknown[]> =>
     (await verifyBooks(current().database)).flatMap(({ name, contradictions }) =>
-      name === 'append-only' ? [] : contradictions,
+      handmade.includes(name) ? [] : contradictions,
     );
 
   beforeAll(() => withoutTriggers(current().database));

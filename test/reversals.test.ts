@@ -45,6 +45,7 @@ onEachDatabase('reversals', (current) => {
       'ledger_entry',
       'account_balance',
       'general_balance',
+      'chain_link',
       'quarantine',
     ]) {
       await plant(database(), `delete from ${table}`);

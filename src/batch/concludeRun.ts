@@ -64,6 +64,7 @@ export async function concludeRun(
       carriedForward: closing.carriedForward,
     },
     checks,
+    ledgerHead: closing.ledgerHead,
     late: run.late && own.length > 0 ? [{ batchDay: run.day, totals: own }] : [],
     leftOrders: owed(run, leftover).reduce((sum, { orders }) => sum + orders, 0),
     unsentMessages: unsent,

@@ -7,6 +7,7 @@ import type { BatchDay } from '../kernel/batchDay.js';
 import { instantText, type Clock } from '../kernel/clock.js';
 import { batchMoves, move } from '../kernel/states.js';
 import { balanceDay } from '../ledger/balances.js';
+import { insertLink, lastLink, nextLink } from '../ledger/chain.js';
 import { postSettlements } from '../ledger/postSettlements.js';
 import type { CurrencyTotal, Order } from '../orders/order.js';
 import { initOrders, movedOrders, signedTotals, sourceTotals, topOrderId, unchangedOrders } from '../orders/queries.js';
@@ -170,7 +171,7 @@ export class DatabaseEffects implements BatchEffects {
   }
 
   async post(run: Run, { signal, shardMs, onPosted, onCancelled }: Posting): Promise<number> {
-    const ports = { now: this.now, fence: this.fence, finishing };
+    const ports = { runId: run.id, now: this.now, fence: this.fence, finishing };
     await relayOutbox(
       this.database,
       {
@@ -209,10 +210,12 @@ export class DatabaseEffects implements BatchEffects {
   async close(run: Run, complete: boolean, leftover: readonly Leftover[], orders: number): Promise<ClosedRun> {
     const left = new Map<string, number>();
     for (const { accountNo, orders } of leftover) left.set(accountNo, (left.get(accountNo) ?? 0) + orders);
+    const link = complete ? await nextLink(this.database, run.day) : null;
     const closed = await this.write('close day', async (trx) => {
       await recountQuarantine(trx, run.day, left);
       if (complete) {
         await noteRetried(trx, run.released, run.id);
+        if (link !== null) await insertLink(trx, link, run.id, this.now());
         if (run.late) await recountClosedBatch(trx, run.day, orders);
         else await closeBatch(trx, run.day, orders, this.now());
       }
@@ -220,7 +223,12 @@ export class DatabaseEffects implements BatchEffects {
       return (await batchOf(trx, run.day))?.state === 'CLOSED';
     });
     const counts = await this.database.read((session) => accountCounts(session, run.day, run.request.shard));
-    return { settledAccounts: counts.settled, carriedForward: counts.carriedForward, closed };
+    const last = await this.database.read((session) => lastLink(session, run.day));
+    const ledgerHead =
+      last === null
+        ? null
+        : { link: Number(last.linkNo), entries: last.entries, head: last.head, previousHead: last.previousHead };
+    return { settledAccounts: counts.settled, carriedForward: counts.carriedForward, closed, ledgerHead };
   }
 
   claimed(run: Run, own: boolean): Promise<CurrencyTotal[]> {

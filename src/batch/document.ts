@@ -2,7 +2,7 @@ import type { Cancellation } from '../kernel/cancellation.js';
 import { exitCodes } from '../kernel/errors.js';
 import type { CurrencyTotal } from '../orders/order.js';
 import type { CancelledShard } from './cancelledShard.js';
-import type { RunCheck } from './effects.js';
+import type { LedgerHead, RunCheck } from './effects.js';
 import { shardText } from '../sharding/shard.js';
 import type { Run } from './run.js';
 import type { Tally } from './tally.js';
@@ -47,6 +47,8 @@ export interface RunDocument {
   settledNow: CurrencyTotal[];
   accounts: { settled: number; quarantined: number; carriedForward: number };
   checks: RunCheck[];
+  /** The end of the day's hash chain; null while the day is not closed. */
+  ledgerHead: LedgerHead | null;
   discrepancies: { open: number };
   /** Orders that came after their day was closed, settled now under their own day. */
   late: { batchDay: string; totals: CurrencyTotal[] }[];
@@ -87,6 +89,7 @@ export function emptyDocument(run: Run, tally: Tally, dryRun: boolean): RunDocum
     settledNow: [],
     accounts: { settled: 0, quarantined: run.setAside.size, carriedForward: 0 },
     checks: [],
+    ledgerHead: null,
     discrepancies: { open: 0 },
     late: [],
     cancelledShards: tally.cancelledShards.map(cancelledShardPart),

@@ -138,6 +138,7 @@ export class DryEffects implements BatchEffects {
       carriedForward: new Set(all.filter((position) => position.netMinor < 0n).map((position) => position.accountNo))
         .size,
       closed: complete || run.late,
+      ledgerHead: null,
     };
   }
 

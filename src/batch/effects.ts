@@ -43,6 +43,17 @@ export interface ClosedRun {
   settledAccounts: number;
   carriedForward: number;
   closed: boolean;
+  /** The end of the day's hash chain; null while it has none. */
+  ledgerHead: LedgerHead | null;
+}
+
+/** What an auditor writes down of a day: its ledger cannot be changed without changing this. */
+export interface LedgerHead {
+  link: number;
+  /** Journal entries in that link. */
+  entries: number;
+  head: string;
+  previousHead: string;
 }
 
 /**

@@ -85,6 +85,6 @@ export class ShardEffects extends DatabaseEffects {
   override async close(run: Run): Promise<ClosedRun> {
     const { day, request } = run;
     const counts = await this.database.read((session) => accountCounts(session, day, request.shard));
-    return { settledAccounts: counts.settled, carriedForward: counts.carriedForward, closed: false };
+    return { settledAccounts: counts.settled, carriedForward: counts.carriedForward, closed: false, ledgerHead: null };
   }
 }

@@ -73,6 +73,8 @@ function figures(document: RunDocument): string[] {
     return `  ${currency}  ${plural(orders, 'order')}, net ${formatMinorGrouped(netMinor, currency)}; ${done}`;
   });
   if (lines.length === 0 && document.cancellation === null) lines.push('  No orders: a quiet day.');
+  // Documents of before have none.
+  if (document.ledgerHead?.head !== undefined) lines.push(`  ledger head ${document.ledgerHead.head}`);
   if (!document.alreadyClosed) lines.push(speed(document));
   return lines;
 }

@@ -4,7 +4,7 @@ import type { Session } from './session.js';
 import { toText } from './values.js';
 
 /** Tables whose rows are only ever added, each with a trigger against UPDATE and one against DELETE. */
-const tables = ['journal_entry', 'ledger_entry'] as const;
+const tables = ['journal_entry', 'ledger_entry', 'chain_link'] as const;
 
 /**
  * Triggers that ought to refuse changes of the ledger and are not there, or say something else: "journal_entry_no_update".

@@ -4,7 +4,8 @@ import { repeatable } from '../db/transaction.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { invariant } from '../kernel/invariant.js';
 import { settlementEntry, type Settlement } from './journalEntry.js';
-import { insertJournal, postedIds, type PostedEntry } from './queries.js';
+import type { PostedEntry } from './digest.js';
+import { insertJournal, postedIds } from './queries.js';
 
 /**
  * A message as the ledger takes it in, opened when its turn comes: of a large delivery few lie open at once. `id` is the
@@ -25,6 +26,8 @@ export interface Finishing {
 }
 
 export interface LedgerPorts {
+  /** The run that posts. */
+  runId: bigint;
   now: () => string;
   fence: (trx: Transaction) => Promise<void>;
   /** Begins to finish the orders of these messages. */
@@ -43,7 +46,7 @@ const openMax = 1_000;
 export async function postSettlements(
   database: Database,
   messages: readonly LedgerIntake[],
-  { now, fence, finishing, signal }: LedgerPorts,
+  { runId, now, fence, finishing, signal }: LedgerPorts,
 ): Promise<void> {
   const ids = messages.map((message) => message.id);
   await database.transact(
@@ -54,13 +57,14 @@ export async function postSettlements(
       const moment = now();
       const orders = await finishing(trx, due);
       for (let at = 0; at < due.length; at += openMax) {
-        const entries = due.slice(at, at + openMax).map((message) => {
+        const entries = due.slice(at, at + openMax).map((message): PostedEntry => {
           const settlement = message.open();
           orders.add(settlement.orderIds);
-          const type: PostedEntry['type'] = settlement.lines.length === 0 ? 'TERMS' : 'SETTLEMENT';
-          return { ...settlementEntry(settlement), id: message.id, type, batchDay: settlement.batchDay };
+          const type = settlement.lines.length === 0 ? 'TERMS' : 'SETTLEMENT';
+          const { batchDay } = settlement;
+          return { ...settlementEntry(settlement), id: message.id, type, batchDay, runId, postedAt: moment };
         });
-        await insertJournal(trx, entries, moment);
+        await insertJournal(trx, entries);
       }
       const wanted = due.reduce((sum, message) => sum + message.orders, 0);
       const finished = await orders.finish(moment);

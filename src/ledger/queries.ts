@@ -1,7 +1,6 @@
-import type { BatchDay } from '../kernel/batchDay.js';
-import type { Binding, Session, Transaction } from '../db/session.js';
+import type { Binding, Dialect, Session, Transaction } from '../db/session.js';
 import { fromInstant, oneOfIds, toBigInt } from '../db/values.js';
-import type { JournalEntry } from './journalEntry.js';
+import { journalDigest, type PostedEntry } from './digest.js';
 
 /** Ids among these that are posted already. */
 export async function postedIds(session: Session, ids: readonly bigint[]): Promise<Set<bigint>> {
@@ -10,20 +9,12 @@ export async function postedIds(session: Session, ids: readonly bigint[]): Promi
   return new Set(rows.map(([id]) => toBigInt(id)));
 }
 
-/** A journal entry as it is posted: SETTLEMENT of orders and the fees on them, or TERMS at the end of a day. */
-export interface PostedEntry extends JournalEntry {
-  id: bigint;
-  type: 'SETTLEMENT' | 'TERMS';
-  batchDay: BatchDay;
-}
-
 /** Appends journal entries and their ledger entries. Nothing in the ledger is ever changed or removed. */
-export async function insertJournal(trx: Transaction, entries: readonly PostedEntry[], now: string): Promise<void> {
-  const postedAt = fromInstant(trx.dialect, now);
+export async function insertJournal(trx: Transaction, entries: readonly PostedEntry[]): Promise<void> {
   await trx.insertMany(
     'journal_entry',
-    ['id', 'biz_no', 'type', 'batch_day', 'ledger_entries', 'posted_at'],
-    journalRows(entries, postedAt),
+    ['id', 'biz_no', 'type', 'batch_day', 'run_id', 'ledger_entries', 'posted_at', 'digest'],
+    journalRows(entries, trx.dialect),
   );
   await trx.insertMany(
     'ledger_entry',
@@ -32,9 +23,10 @@ export async function insertJournal(trx: Transaction, entries: readonly PostedEn
   );
 }
 
-function* journalRows(entries: readonly PostedEntry[], postedAt: string): Generator<Binding[]> {
-  for (const { id, bizNo, type, batchDay, entries: legs } of entries) {
-    yield [id, bizNo, type, batchDay, legs.length, postedAt];
+function* journalRows(entries: readonly PostedEntry[], dialect: Dialect): Generator<Binding[]> {
+  for (const entry of entries) {
+    const { id, bizNo, type, batchDay, runId, entries: legs, postedAt } = entry;
+    yield [id, bizNo, type, batchDay, runId, legs.length, fromInstant(dialect, postedAt), journalDigest(entry)];
   }
 }
 

@@ -14,6 +14,7 @@ export const verifyChecks = {
   'journal-balance': 'debits equal credits in each journal entry',
   'ledger-entry': 'each ledger entry belongs to a journal entry and to the chart of accounts',
   balance: 'opening and movements make the closing balance of each account, currency and day',
+  'hash-chain': 'a journal entry is what it was when it was posted, and each day is linked to the one before',
   'append-only': 'the ledger refuses to change or remove its rows',
   batch: 'a closed batch has nothing left and counts its orders right',
   'source-total': 'the frozen source is what was settled, set aside or withdrawn',

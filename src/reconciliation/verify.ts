@@ -5,6 +5,7 @@ import type { Database } from '../db/database.js';
 import type { Session } from '../db/session.js';
 import { toBigInt, toCount, toText } from '../db/values.js';
 import { checkControl } from './balanceVerify.js';
+import { checkChain } from './chain.js';
 import { Checklist, type VerifyCheck } from './checklist.js';
 import { checkWindow } from './chunkChecks.js';
 import { chunkWindows } from './chunkRows.js';
@@ -39,6 +40,7 @@ export async function verifyBooks(database: Database, options: VerifyOptions = {
         checkWindow(checklist, window);
       }
     }
+    await checkChain(session, checklist, days, signal);
     await checkNetMessages(session, checklist, batchDay);
     await checkStrays(session, checklist);
     await checkReversals(session, checklist);

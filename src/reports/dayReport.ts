@@ -46,6 +46,8 @@ export interface DayReport {
   discrepancies: [];
   stageTimes: StageTime[] | null;
   ledgerTotals: { currency: string; debitMinor: bigint; creditMinor: bigint }[];
+  /** The end of the day's hash chain; null before the day was closed. */
+  ledgerHead: queries.LedgerHead | null;
   generatedFrom: {
     runIds: bigint[];
     /** Greatest id up to which everything is committed, by the last run. */
@@ -91,6 +93,7 @@ export async function collectReport(database: Database, day?: BatchDay): Promise
       ledgerTotals: booked
         .map(({ payableMinor: _, ...total }) => total)
         .sort((a, b) => compareBytes(a.currency, b.currency)),
+      ledgerHead: await queries.ledgerHead(session, batch.batchDay),
       generatedFrom: {
         runIds: runs.map((run) => run.id),
         watermark: runs.at(-1)?.reachedId ?? null,

@@ -272,3 +272,25 @@ export async function unsentMessages(session: Session, day: BatchDay): Promise<{
   const counts = new Map(rows.map((row) => [toText(row['state']), toCount(row['messages'])]));
   return { new: counts.get('NEW') ?? 0, parked: counts.get('PARKED') ?? 0 };
 }
+
+export interface LedgerHead {
+  link: number;
+  entries: number;
+  head: string;
+  previousHead: string;
+}
+
+/** The last link of the day's hash chain; null before the day was closed. */
+export async function ledgerHead(session: Session, day: BatchDay): Promise<LedgerHead | null> {
+  const [row] = await session.rows(
+    'select link_no, entries, previous_head, head from chain_link where batch_day = ? order by link_no desc limit 1',
+    [day],
+  );
+  if (row === undefined) return null;
+  return {
+    link: toCount(row['link_no']),
+    entries: toCount(row['entries']),
+    head: toText(row['head']),
+    previousHead: toText(row['previous_head']),
+  };
+}

@@ -151,7 +151,7 @@ function runTables({ runs, stageTimes }: DayReport): HtmlTable[] {
   ].filter((table) => table.rows.length > 0);
 }
 
-function provenanceOf({ generatedFrom: from }: DayReport): { title: string; value: string }[] {
+function provenanceOf({ generatedFrom: from, ledgerHead }: DayReport): { title: string; value: string }[] {
   return [
     { title: 'Runs', value: from.runIds.length === 0 ? '–' : from.runIds.join(', ') },
     { title: 'Watermark reached', value: from.watermark === null ? '–' : from.watermark.toString() },
@@ -159,6 +159,7 @@ function provenanceOf({ generatedFrom: from }: DayReport): { title: string; valu
     { title: 'Orders at closing', value: from.ordersAtClose === null ? '–' : countText(from.ordersAtClose) },
     { title: 'Opened', value: momentText(from.openedAt) },
     { title: 'Closed', value: momentText(from.closedAt) },
+    { title: 'Ledger head', value: ledgerHead === null ? '–' : ledgerHead.head },
   ];
 }
 

@@ -173,9 +173,10 @@ function stageTable({ stageTimes }: DayReport): string {
   );
 }
 
-function provenance({ generatedFrom: from, runs }: DayReport): string {
+function provenance({ generatedFrom: from, ledgerHead, runs }: DayReport): string {
   return printable(
     `From ${plural(runs.length, 'run')} (${from.runIds.join(', ')}); watermark ${String(from.watermark ?? '-')} of ${String(from.topId)}; ` +
-      `cut-off ${momentText(from.cutOff)}; closed ${momentText(from.closedAt)}.`,
+      `cut-off ${momentText(from.cutOff)}; closed ${momentText(from.closedAt)}.` +
+      (ledgerHead === null ? '' : ` Ledger head ${ledgerHead.head} (link ${String(ledgerHead.link)}).`),
   );
 }

@@ -126,7 +126,13 @@ describe.each(databaseKinds)('confirmations of the relay that are lost or double
       return { id: message.id, bizNo: message.bizNo, orders: message.orders, open: () => decoded };
     });
     const { signal } = new AbortController();
-    const ports = { now: () => '2026-11-30T01:00:00.000Z', fence: () => Promise.resolve(), finishing, signal };
+    const ports = {
+      runId: 1n,
+      now: () => '2026-11-30T01:00:00.000Z',
+      fence: () => Promise.resolve(),
+      finishing,
+      signal,
+    };
     await Promise.all([0, 1, 2].map(() => postSettlements(current.database, messages, ports)));
     expect(await everyRow(current.database)).toBe(before);
     await soundAfter(current.database, undisturbed);

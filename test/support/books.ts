@@ -2,7 +2,7 @@ import type { Database } from '../../src/db/database.js';
 import type { Binding, Session } from '../../src/db/session.js';
 import { repeatable } from '../../src/db/transaction.js';
 import { fromInstant } from '../../src/db/values.js';
-import { writeBalances } from './ledgerBooks.js';
+import { insertEntries, writeBalances, writeLinks } from './ledgerBooks.js';
 import { plant } from './plants.js';
 
 // Writes a settled day straight into the tables, as the data model says it must look. It nets, numbers and books by
@@ -39,7 +39,7 @@ export async function emptyBooks(database: Database): Promise<void> {
     for (const table of [
       ...['terms_effect', 'account_terms', 'fee_plan_tier'],
       ...['withdrawn_order', 'quarantine', 'ledger_entry', 'journal_entry', 'outbox', 'net', 'chunk', 'run'],
-      ...['source_total', 'batch', 'settlement_order', 'account', 'account_balance', 'general_balance'],
+      ...['source_total', 'batch', 'settlement_order', 'account', 'account_balance', 'general_balance', 'chain_link'],
     ]) {
       await trx.change(`delete from ${table}`);
     }
@@ -56,6 +56,7 @@ export async function writeBooks(database: Database, days: readonly SeedDay[]): 
       await trx.insertMany('account', ['account_no', 'state', 'registered_at', 'changed_at'], rows);
       for (const day of days) await writeDay(trx, day);
       await writeBalances(trx);
+      await writeLinks(trx);
     }),
   );
 }
@@ -254,21 +255,15 @@ function legsOf(net: SeedNet): [ledgerAccount: string, subAccount: string, side:
 
 async function writeJournal(trx: Session, day: SeedDay, nets: readonly SeedNet[]): Promise<void> {
   const now = fromInstant(trx.dialect, at);
-  const entries: Binding[][] = [];
-  const legs: Binding[][] = [];
+  const entries: Parameters<typeof insertEntries>[1][number][] = [];
+  const legs: Parameters<typeof insertEntries>[2][number][] = [];
   nets.forEach((net, index) => {
     const id = day.firstMessageId + index;
     const lines = legsOf(net);
     entries.push([id, net.bizNo, 'SETTLEMENT', day.batchDay, lines.length, now]);
     lines.forEach((line, lineNo) => legs.push([id, lineNo + 1, ...line, net.currency]));
   });
-  const entryColumns = ['id', 'biz_no', 'type', 'batch_day', 'ledger_entries', 'posted_at'];
-  await trx.insertMany('journal_entry', entryColumns, entries);
-  await trx.insertMany(
-    'ledger_entry',
-    ['journal_entry_id', 'line_no', 'ledger_account', 'sub_account', 'side', 'amount_minor', 'currency'],
-    legs,
-  );
+  await insertEntries(trx, entries, legs);
 }
 
 async function writeUnsettled(trx: Session, day: SeedDay): Promise<void> {

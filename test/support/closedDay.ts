@@ -2,7 +2,7 @@ import { repeatable } from '../../src/db/transaction.js';
 import type { Database } from '../../src/db/database.js';
 import type { Binding, Session } from '../../src/db/session.js';
 import { fromInstant, toBigInt } from '../../src/db/values.js';
-import { writeBalances } from './ledgerBooks.js';
+import { insertEntries, writeBalances, writeLinks } from './ledgerBooks.js';
 
 type Type = 'PAYMENT' | 'REFUND' | 'FEE' | 'ADJUSTMENT';
 
@@ -68,6 +68,7 @@ export async function seedClosedDay(
       await insertChunks(trx, day, runId, chunks, at('00:00:10'));
       await insertQuarantine(trx, day, runId, seeds, setAside, at('00:00:05'));
       await writeBalances(trx);
+      await writeLinks(trx);
       return { runId, topId, firstId };
     }),
   );
@@ -202,7 +203,10 @@ async function insertChunks(
 ): Promise<void> {
   let messageId = await nextId(trx, 'outbox');
   const rows = { chunk: [] as Binding[][], net: [] as Binding[][], outbox: [] as Binding[][] };
-  const books = { entries: [] as Binding[][], legs: [] as Binding[][] };
+  const books = {
+    entries: [] as Parameters<typeof insertEntries>[1][number][],
+    legs: [] as Parameters<typeof insertEntries>[2][number][],
+  };
   for (const [index, chunk] of chunks.entries()) {
     const chunkNo = index + 1;
     const nets = netsOf(chunk);
@@ -217,7 +221,7 @@ async function insertChunks(
       rows.outbox.push([messageId, 'LEDGER', bizNo, day, accountNo, orders.length, payload, 'SENT', 1, at, at]);
       const legs = legsOf(net);
       books.entries.push([messageId, bizNo, 'SETTLEMENT', day, legs.length, at]);
-      books.legs.push(...legs.map((leg, line) => [messageId, line + 1, ...leg]));
+      books.legs.push(...legs.map((leg, line): (typeof books.legs)[number] => [messageId, line + 1, ...leg]));
       messageId += 1n;
     }
   }
@@ -231,12 +235,7 @@ async function insertChunks(
     'id topic biz_no batch_day account_no orders payload state attempts created_at sent_at',
     rows.outbox,
   );
-  await insert('journal_entry', 'id biz_no type batch_day ledger_entries posted_at', books.entries);
-  await insert(
-    'ledger_entry',
-    'journal_entry_id line_no ledger_account sub_account side amount_minor currency',
-    books.legs,
-  );
+  await insertEntries(trx, books.entries, books.legs);
 }
 
 function netsOf(orders: readonly Seed[]): SeedNet[] {
@@ -255,7 +254,7 @@ function signedOf({ type, amountMinor }: SeedOrder): bigint {
 }
 
 /** Ledger entries of a net as [ledger account, sub-account, side, amount, currency], merged as the ledger merges them. */
-function legsOf({ accountNo, currency, orders }: SeedNet): Binding[][] {
+function legsOf({ accountNo, currency, orders }: SeedNet): [string, string, string, bigint, string][] {
   const sums = new Map<string, { key: [string, string, string]; amount: bigint }>();
   const add = (ledgerAccount: string, subAccount: string, side: string, amount: bigint): void => {
     const key = JSON.stringify([ledgerAccount, subAccount, side]);

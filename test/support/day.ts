@@ -185,7 +185,7 @@ export async function everyRow(database: Database): Promise<string> {
     'net',
     'outbox',
   ];
-  tables.push('account_balance', 'general_balance');
+  tables.push('account_balance', 'general_balance', 'chain_link');
   tables.push('journal_entry', 'ledger_entry', 'quarantine', 'withdrawn_order', 'operator_action');
   tables.push('fee_plan_tier', 'account_terms', 'terms_effect');
   const lines: string[] = [];

@@ -5,7 +5,10 @@ import { repeatable } from '../../src/db/transaction.js';
 
 // The ledger refuses to be changed; what a hand on the database would do to it takes the triggers away first.
 
-const triggers = ['journal_entry', 'ledger_entry'].flatMap((table) => [`${table}_no_update`, `${table}_no_delete`]);
+const triggers = ['journal_entry', 'ledger_entry', 'chain_link'].flatMap((table) => [
+  `${table}_no_update`,
+  `${table}_no_delete`,
+]);
 
 /** Takes the triggers away for good: for a suite that plants one fault after another. */
 export async function withoutTriggers(database: Database): Promise<void> {
