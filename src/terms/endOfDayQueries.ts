@@ -17,7 +17,10 @@ export async function readDayEnd(session: Session, day: BatchDay): Promise<DayEn
   };
 }
 
-/** Of accounts with terms: those with a reserve, a negative position, or an open debt. Nothing ends with the others. */
+/**
+ * Of accounts with terms: those with a reserve, a negative position, an open debt, or something that is booked of the day
+ * already. Nothing ends with the others.
+ */
 async function positions(session: Session, day: BatchDay): Promise<DayPosition[]> {
   const net = 'n.amount_minor - n.fee_minor';
   const rows = await session.rows(
@@ -29,8 +32,9 @@ async function positions(session: Session, day: BatchDay): Promise<DayPosition[]
         where c.batch_day = ? group by n.account_no, n.currency) p
       where p.reserve_rate > 0 or p.negative = 1
          or exists (select 1 from terms_effect e
-                     where e.account_no = p.account_no and e.currency = p.currency and e.reason = 'DEBT' and e.open = 1)`,
-    [day],
+                     where e.account_no = p.account_no and e.currency = p.currency
+                       and (e.batch_day = ? or (e.reason = 'DEBT' and e.open = 1)))`,
+    [day, day],
   );
   return rows.map((row) => ({
     ...accountIn(row),

@@ -128,6 +128,9 @@ describe.each(databaseKinds)('a run under terms [%s]', (kind) => {
     ]);
     await settleDay(database(), '2026-11-28', 'M1 PAYMENT 120');
     expect(await balances(database())).toEqual({ 'CHANNEL_RECEIVABLE/CARD': '90', 'MERCHANT_PAYABLE/M1': '90' });
+    // The day ends once more, for an order of somebody else: what M1 has paid back is not taken for a debt.
+    await settleDay(database(), '2026-11-28', 'M2 PAYMENT 5');
+    expect(await balances(database())).toMatchObject({ 'MERCHANT_PAYABLE/M1': '90', 'MERCHANT_PAYABLE/M2': '5' });
   });
 
   test('books the difference that late orders make to the end of their day', async () => {
