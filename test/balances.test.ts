@@ -116,6 +116,17 @@ onEachDatabase('balances', (current) => {
     }
   });
 
+  test('of later days follow an account that never moved on them, where their ledger account did', async () => {
+    const { database } = current();
+    // The two have MERCHANT_PAYABLE in common, and no account of it.
+    await givenOrders(database, [{ orderNo: 'O1', accountNo: 'A', type: 'FEE', minor: 1, batchDay: '2026-11-29' }]);
+    await runDay(database);
+    await givenOrders(database, [{ orderNo: 'O2', accountNo: 'B', minor: 1, batchDay: '2026-11-27' }]);
+    await runDay(database);
+    expect(await balancesOf(database)).toEqual(await expected(database));
+    expect(await contradictions(database)).toEqual([]);
+  });
+
   test('of any days, in any order of coming, are those of plain arithmetic', async () => {
     const { database } = current();
     const days = ['2026-11-27', '2026-11-28', '2026-11-29'];

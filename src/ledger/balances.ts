@@ -123,17 +123,26 @@ async function daysAfter(session: Session, day: BatchDay): Promise<BatchDay[]> {
   return rows.map((row) => toText(row['batch_day']));
 }
 
-/** Whether some balance of a day opens with another amount than the one before closed with. */
+/**
+ * Whether some balance of a day opens with another amount than the one before closed with: of an account, or of a ledger
+ * account, which another account may have moved before.
+ */
 async function opensOtherwise(session: Session, day: BatchDay): Promise<boolean> {
-  const [row] = await session.rows(
-    `select count(*) as found from (
-       select 1 from account_balance b
-        where b.batch_day = ?
-          and b.opening_minor <> coalesce((select p.closing_minor from account_balance p
-                where p.ledger_account = b.ledger_account and p.sub_account = b.sub_account and p.currency = b.currency
-                  and p.batch_day < b.batch_day order by p.batch_day desc limit 1), ${wideZero(session.dialect)})
-        limit 1) x`,
-    [day],
-  );
-  return toCount(row?.['found']) > 0;
+  for (const [table, keys] of [
+    ['account_balance', ['ledger_account', 'sub_account', 'currency']],
+    ['general_balance', ['ledger_account', 'currency']],
+  ] as const) {
+    const [row] = await session.rows(
+      `select count(*) as found from (
+         select 1 from ${table} b
+          where b.batch_day = ?
+            and b.opening_minor <> coalesce((select p.closing_minor from ${table} p
+                  where ${keys.map((key) => `p.${key} = b.${key}`).join(' and ')} and p.batch_day < b.batch_day
+                  order by p.batch_day desc limit 1), ${wideZero(session.dialect)})
+          limit 1) x`,
+      [day],
+    );
+    if (toCount(row?.['found']) > 0) return true;
+  }
+  return false;
 }
