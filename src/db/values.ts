@@ -81,6 +81,14 @@ export function groupKeyText(dialect: Dialect, column: string): string {
   return dialect === 'sqlite' ? column : `convert(${column} using utf8mb4)`;
 }
 
+/**
+ * An inner join that goes from left to right: from what was gathered to the rows it names by their key. Left to itself a
+ * server may go through all rows and gather anew for each.
+ */
+export function joinInOrder(dialect: Dialect): string {
+  return dialect === 'sqlite' ? 'cross join' : 'straight_join';
+}
+
 /** Condition that the exact sum of a BIGINT column is below zero. */
 export function sumIsNegative(dialect: Dialect, column: string): string {
   return dialect === 'sqlite'

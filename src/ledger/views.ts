@@ -1,5 +1,5 @@
 import type { Row, Session } from '../db/session.js';
-import { exactSum, sumIn, toBigInt, toText, toTextOrNull } from '../db/values.js';
+import { exactSum, joinInOrder, sumIn, toBigInt, toText, toTextOrNull } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { compareBytes } from '../kernel/ids.js';
 
@@ -69,7 +69,7 @@ export async function ledgerBalances(session: Session, filter: LedgerFilter = {}
             a.sub_ledger, ${general === true ? `''` : 'b.sub_account'} as sub_account, b.currency, b.batch_day,
             b.opening_minor, b.debit_minor, b.credit_minor, b.closing_minor
        from (select ${keys.join(', ')}, max(batch_day) as newest from ${table} ${where} group by ${keys.join(', ')}) k
-       join ${table} b on b.batch_day = k.newest and ${keys.map((key) => `b.${key} = k.${key}`).join(' and ')}
+       ${joinInOrder(session.dialect)} ${table} b on b.batch_day = k.newest and ${keys.map((key) => `b.${key} = k.${key}`).join(' and ')}
        left join ledger_account a on a.code = b.ledger_account`,
     [asOf, ledgerAccount, account].filter((value) => value !== undefined),
   );

@@ -1,5 +1,5 @@
 import type { Session } from '../db/session.js';
-import { exactSum, sumIn, toBigInt, toCount, toText } from '../db/values.js';
+import { exactSum, joinInOrder, sumIn, toBigInt, toCount, toText } from '../db/values.js';
 import { wideLess, widePlus, wideSum, wideTotal, wideZero } from '../db/wide.js';
 import { listedMax, type Sides } from './ledgerProof.js';
 
@@ -133,58 +133,66 @@ export interface OtherMovement {
   balance: { debitMinor: bigint; creditMinor: bigint } | null;
 }
 
-/** Accounts whose balance of a day moved otherwise than their entries; at most `listedMax` of each kind. */
+/** Accounts whose balance of a day moved otherwise than their entries; at most `listedMax`. */
 export async function otherMovements(session: Session, batchDay: string): Promise<OtherMovement[]> {
   const { dialect } = session;
+  const zero = wideZero(dialect);
   const ofSide = (side: string): string =>
     wideSum(dialect, `case e.side when '${side}' then e.amount_minor else 0 end`);
-  const movements = `select e.ledger_account, e.sub_account, e.currency, ${ofSide('DEBIT')} as debit, ${ofSide('CREDIT')} as credit
-    from journal_entry j join ledger_entry e on e.journal_entry_id = j.id
-   where j.batch_day = ? group by e.ledger_account, e.sub_account, e.currency`;
-  const onKeys = 'b.ledger_account = d.ledger_account and b.sub_account = d.sub_account and b.currency = d.currency';
+  const total = (name: string): string => `${wideTotal(dialect, name)} as ${name}`;
+  // Put side by side by grouping and not by a join: derived tables have no index.
   const rows = await session.rows(
-    `select d.ledger_account, d.sub_account, d.currency, d.debit, d.credit, b.debit_minor, b.credit_minor
-       from (${movements}) d left join account_balance b on b.batch_day = ? and ${onKeys}
-      where b.batch_day is null or b.debit_minor <> d.debit or b.credit_minor <> d.credit
-      order by d.ledger_account, d.sub_account, d.currency limit ${String(listedMax)}`,
+    `select * from (
+       select ledger_account, sub_account, currency, sum(in_entries) as in_entries, sum(in_balance) as in_balance,
+              ${['debit', 'credit', 'balance_debit', 'balance_credit'].map(total).join(', ')}
+         from (
+           select e.ledger_account, e.sub_account, e.currency, 1 as in_entries, 0 as in_balance,
+                  ${ofSide('DEBIT')} as debit, ${ofSide('CREDIT')} as credit, ${zero} as balance_debit, ${zero} as balance_credit
+             from journal_entry j join ledger_entry e on e.journal_entry_id = j.id
+            where j.batch_day = ? group by e.ledger_account, e.sub_account, e.currency
+           union all
+           select ledger_account, sub_account, currency, 0, 1, ${zero}, ${zero}, debit_minor, credit_minor
+             from account_balance where batch_day = ?) as side
+        group by ledger_account, sub_account, currency) as account
+      where in_entries <> in_balance or debit <> balance_debit or credit <> balance_credit
+      order by ledger_account, sub_account, currency limit ${String(listedMax)}`,
     [batchDay, batchDay],
   );
-  const extra = await session.rows(
-    `select b.ledger_account, b.sub_account, b.currency, b.debit_minor, b.credit_minor
-       from account_balance b left join (${movements}) d on ${onKeys}
-      where b.batch_day = ? and d.currency is null
-      order by b.ledger_account, b.sub_account, b.currency limit ${String(listedMax)}`,
-    [batchDay, batchDay],
-  );
-  const amounts = (debit: unknown, credit: unknown): OtherMovement['entries'] =>
-    debit === null || debit === undefined ? null : { debitMinor: toBigInt(debit), creditMinor: toBigInt(credit) };
-  return [...rows, ...extra].map((row) => ({
+  const amounts = (there: unknown, debit: unknown, credit: unknown): OtherMovement['entries'] =>
+    toCount(there) === 0 ? null : { debitMinor: toBigInt(debit), creditMinor: toBigInt(credit) };
+  return rows.map((row) => ({
     key: balanceKey(row),
     currency: toText(row['currency']),
-    entries: amounts(row['debit'], row['credit']),
-    balance: amounts(row['debit_minor'], row['credit_minor']),
+    entries: amounts(row['in_entries'], row['debit'], row['credit']),
+    balance: amounts(row['in_balance'], row['balance_debit'], row['balance_credit']),
   }));
 }
 
 /** The newest balances of all accounts (actual) beside that of their ledger account (expected), where they differ. */
 export async function controlDifferences(session: Session): Promise<(Sides & { ledgerAccount: string })[]> {
+  const accounts = await newestTotals(session, 'account_balance', ['ledger_account', 'sub_account', 'currency']);
+  const control = await newestTotals(session, 'general_balance', ['ledger_account', 'currency']);
+  return [...new Set([...accounts.keys(), ...control.keys()])]
+    .sort()
+    .map((key) => {
+      const [ledgerAccount = '', currency = ''] = key.split(' ');
+      const [expectedMinor, actualMinor] = [control.get(key) ?? 0n, accounts.get(key) ?? 0n];
+      return { ledgerAccount, currency, expectedMinor, actualMinor };
+    })
+    .filter(({ expectedMinor, actualMinor }) => expectedMinor !== actualMinor)
+    .slice(0, listedMax);
+}
+
+/** Newest closing balances, added up by "LEDGER_ACCOUNT CUR". */
+async function newestTotals(session: Session, table: string, keys: readonly string[]): Promise<Map<string, bigint>> {
   const { dialect } = session;
-  const newest = (table: string, keys: readonly string[], total: string): string =>
-    `select b.ledger_account, b.currency, ${total} as closing from
-       (select ${keys.join(', ')}, max(batch_day) as batch_day from ${table} group by ${keys.join(', ')}) k
-       join ${table} b on b.batch_day = k.batch_day and ${keys.map((key) => `b.${key} = k.${key}`).join(' and ')}`;
-  const accounts = `${newest('account_balance', ['ledger_account', 'sub_account', 'currency'], wideTotal(dialect, 'b.closing_minor'))}
-    group by b.ledger_account, b.currency`;
   const rows = await session.rows(
-    `select g.ledger_account, g.currency, g.closing as control, a.closing as accounts
-       from (${newest('general_balance', ['ledger_account', 'currency'], 'b.closing_minor')}) g
-       left join (${accounts}) a on a.ledger_account = g.ledger_account and a.currency = g.currency
-      where a.closing is null or a.closing <> g.closing order by g.ledger_account, g.currency limit ${String(listedMax)}`,
+    `select b.ledger_account, b.currency, ${wideTotal(dialect, 'b.closing_minor')} as closing
+       from (select ${keys.join(', ')}, max(batch_day) as newest from ${table} group by ${keys.join(', ')}) k
+       ${joinInOrder(dialect)} ${table} b on b.batch_day = k.newest and ${keys.map((key) => `b.${key} = k.${key}`).join(' and ')}
+      group by b.ledger_account, b.currency`,
   );
-  return rows.map((row) => ({
-    ledgerAccount: toText(row['ledger_account']),
-    currency: toText(row['currency']),
-    expectedMinor: toBigInt(row['control']),
-    actualMinor: row['accounts'] === null ? 0n : toBigInt(row['accounts']),
-  }));
+  return new Map(
+    rows.map((row) => [`${toText(row['ledger_account'])} ${toText(row['currency'])}`, toBigInt(row['closing'])]),
+  );
 }
