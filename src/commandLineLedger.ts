@@ -1,4 +1,4 @@
-import { InvalidArgumentError, type Command as Program } from 'commander';
+import { InvalidArgumentError, Option, type Command as Program } from 'commander';
 import type { Command } from './commands/context.js';
 
 export type Load<Options> = () => Promise<Command<Options>>;
@@ -24,6 +24,7 @@ export function addLedgerCommands(program: Program, { on, examples }: Adding): v
     'settle ledger trial-balance',
     'settle ledger balances --account M00042',
     'settle ledger balances --general --as-of 2026-11-29',
+    'settle ledger export --format hledger --out books.journal',
   );
   on(
     ledger
@@ -52,6 +53,17 @@ export function addLedgerCommands(program: Program, { on, examples }: Adding): v
       .description('debits and credits of every ledger account; must agree')
       .option('--as-of <day>', 'up to and with this batch day'),
     async () => (await import('./commands/ledger.js')).trialBalance,
+    same,
+  );
+  on(
+    ledger
+      .command('export')
+      .description('the journal in the form of another tool, to check the books with it')
+      .addOption(new Option('--format <format>', 'form').choices(['hledger', 'beancount', 'csv']).makeOptionMandatory())
+      .option('--from <day>', 'from this batch day on')
+      .option('--until <day>', 'up to and with this batch day')
+      .option('--out <file>', 'write to this file instead of stdout'),
+    async () => (await import('./commands/ledgerExport.js')).exportLedger,
     same,
   );
   on(

@@ -53,6 +53,7 @@ describe('help', () => {
     ['ledger', 'balances'],
     ['ledger', 'entries'],
     ['ledger', 'trial-balance'],
+    ['ledger', 'export'],
     ['ledger', 'accounts'],
     ['outbox'],
     ['outbox', 'status'],
