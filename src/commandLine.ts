@@ -289,6 +289,21 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
     (args, given) => ({ ...given, bizNos: args }),
   );
 
+  const order = examples(
+    program.command('order').description('single orders'),
+    'settle order cancel O-1001 --by alice --reason "captured twice"',
+  );
+  on(
+    order
+      .command('cancel')
+      .description('cancel orders that no run has claimed (what is settled is reversed by another order)')
+      .argument('<order-no...>', 'order numbers')
+      .requiredOption('--by <name>', 'who decides')
+      .requiredOption('--reason <text>', 'why'),
+    async () => (await import('./commands/order.js')).cancel,
+    (args, given) => ({ ...given, orderNos: args }),
+  );
+
   const quarantine = examples(
     program.command('quarantine').description('accounts set aside'),
     'settle quarantine list',

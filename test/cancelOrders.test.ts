@@ -5,6 +5,7 @@ import { reconcileDay } from '../src/reconciliation/reconcile.js';
 import { verifyBooks } from '../src/reconciliation/verify.js';
 import { onEachDatabase } from './support/databases.js';
 import { plant } from './support/plants.js';
+import { settle } from './support/program.js';
 import { day, everyRow, givenAccounts, givenOrders, payables, runDay } from './support/day.js';
 
 const decision = { by: 'alice', reason: 'captured twice', at: '2026-11-30T09:00:00.000Z' };
@@ -72,6 +73,20 @@ onEachDatabase('cancelling orders by hand', (current) => {
     expect((await everyRow(database())).split('\n').filter((row) => /^(net|outbox|ledger)/.test(row))).toEqual(
       rows.split('\n').filter((row) => /^(net|outbox|ledger)/.test(row)),
     );
+  });
+
+  test('settle order cancel says what it did, and a second time that it was done', async () => {
+    const words = ['order', 'cancel', 'O2', 'O3', '--by', 'alice', '--reason', 'captured twice'];
+    const first = await settle([...words, '--json'], { url: current().url });
+    expect({ code: first.code, document: JSON.parse(first.stdout) as object }).toMatchObject({
+      code: 0,
+      document: { schema: 'settle.orderCancel', cancelled: ['O2', 'O3'], already: [] },
+    });
+    const second = await settle(words, { url: current().url });
+    expect({ code: second.code, stdout: second.stdout }).toEqual({ code: 0, stdout: 'Cancelled before: O2, O3.\n' });
+    const unknown = await settle(['order', 'cancel', 'NONE', '--by', 'a', '--reason', 'b'], { url: current().url });
+    expect(unknown.code).toBe(2);
+    expect(unknown.stderr).toContain('No such order: "NONE". Nothing was cancelled.');
   });
 
   test('all or none: one that is settled is not cancelled, and what to do instead is said', async () => {

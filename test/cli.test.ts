@@ -58,6 +58,8 @@ describe('help', () => {
     ['outbox'],
     ['outbox', 'status'],
     ['outbox', 'requeue'],
+    ['order'],
+    ['order', 'cancel'],
     ['quarantine'],
     ['quarantine', 'list'],
     ['quarantine', 'release'],
