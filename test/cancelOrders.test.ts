@@ -3,6 +3,7 @@ import type { Database } from '../src/db/database.js';
 import { cancelOrders } from '../src/orders/cancelOrders.js';
 import { reconcileDay } from '../src/reconciliation/reconcile.js';
 import { verifyBooks } from '../src/reconciliation/verify.js';
+import { emptyBooks } from './support/books.js';
 import { onEachDatabase } from './support/databases.js';
 import { plant } from './support/plants.js';
 import { settle } from './support/program.js';
@@ -21,26 +22,8 @@ onEachDatabase('cancelling orders by hand', (current) => {
   const contradictions = async () => (await verifyBooks(database())).filter(({ ok }) => !ok);
 
   beforeEach(async () => {
-    for (const table of [
-      'settlement_order',
-      'account',
-      'batch',
-      'source_total',
-      'run',
-      'chunk',
-      'net',
-      'outbox',
-      'journal_entry',
-      'ledger_entry',
-      'account_balance',
-      'general_balance',
-      'chain_link',
-      'quarantine',
-      'withdrawn_order',
-      'operator_action',
-    ]) {
-      await plant(database(), `delete from ${table}`);
-    }
+    await emptyBooks(database());
+    await plant(database(), 'delete from operator_action');
     await givenOrders(database(), [
       { orderNo: 'O1', accountNo: 'A', minor: 100 },
       { orderNo: 'O2', accountNo: 'A', minor: 30 },

@@ -8,8 +8,8 @@ import { netOrders } from '../src/netting/netOrders.js';
 import type { Order } from '../src/orders/order.js';
 import { reversalFault, type Reversible } from '../src/orders/reversals.js';
 import { verifyBooks } from '../src/reconciliation/verify.js';
+import { emptyBooks } from './support/books.js';
 import { onEachDatabase } from './support/databases.js';
-import { plant } from './support/plants.js';
 import { day, everyRow, givenOrders, payables, runDay } from './support/day.js';
 import { header, importOrders, orderLine } from './support/importing.js';
 
@@ -33,23 +33,7 @@ onEachDatabase('reversals', (current) => {
   const sound = async () => (await verifyBooks(database())).filter(({ ok }) => !ok);
 
   beforeEach(async () => {
-    for (const table of [
-      'settlement_order',
-      'batch',
-      'source_total',
-      'run',
-      'chunk',
-      'net',
-      'outbox',
-      'journal_entry',
-      'ledger_entry',
-      'account_balance',
-      'general_balance',
-      'chain_link',
-      'quarantine',
-    ]) {
-      await plant(database(), `delete from ${table}`);
-    }
+    await emptyBooks(database());
     await givenOrders(database(), [
       { orderNo: 'O1', accountNo: 'A', minor: 100 },
       { orderNo: 'O2', accountNo: 'A', type: 'REFUND', minor: 30 },
