@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readChart, type ChartLine } from './kernel/chart.js';
 import { SettleError } from './kernel/errors.js';
 import { nearest } from './kernel/nearest.js';
 import { shown } from './kernel/printable.js';
@@ -61,6 +62,19 @@ export const configSchema = z.strictObject({
     })
     .prefault({}),
   accounts: z.strictObject({ autoRegister: z.boolean().default(true) }).prefault({}),
+  ledger: z
+    .strictObject({
+      chart: z
+        .unknown()
+        .transform((value, context): ChartLine[] | undefined => {
+          if (value === undefined) return undefined;
+          const { lines, problems } = readChart(value);
+          for (const { path, must } of problems) context.addIssue({ code: 'custom', path, message: must });
+          return lines;
+        })
+        .optional(),
+    })
+    .prefault({}),
   batch: z
     .strictObject({
       lanes: z.int().min(1).max(64).optional(),

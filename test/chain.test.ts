@@ -139,6 +139,7 @@ onEachDatabase('the hash chain', (current) => {
     ['ledger_entry', `sub_account = 'Zazólc'`],
     ['ledger_entry', `currency = 'EUR'`],
     ['ledger_entry', `side = case side when 'DEBIT' then 'CREDIT' else 'DEBIT' end`],
+    ['ledger_entry', `reason = 'FEE'`],
     ['ledger_entry', 'line_no = line_no + 10'],
   ])('names the journal entry of which %s has: %s', async (table, set) => {
     const { database } = current();

@@ -98,6 +98,7 @@ describe('precedence', () => {
       database: { url: 'sqlite:settle.db', statementTimeout: 300_000, connectTimeout: 10_000 },
       calendar: { timeZone: 'UTC', cutOff: '00:00' },
       accounts: { autoRegister: true },
+      ledger: {},
       // Lanes and chunk size are left to the database's kind.
       batch: { lookBackDays: 31, leaseDuration: 30_000, shardTimeout: 900_000, messageAttempts: 3 },
       shard: {},

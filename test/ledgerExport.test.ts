@@ -201,6 +201,7 @@ describe('the beancount form', () => {
         side: 'DEBIT',
         amountMinor: 1_234n,
         currency: 'KWD',
+        reason: null,
       },
       {
         lineNo: 2,
@@ -210,6 +211,7 @@ describe('the beancount form', () => {
         side: 'CREDIT',
         amountMinor: 1_234n,
         currency: 'KWD',
+        reason: null,
       },
     ],
   });

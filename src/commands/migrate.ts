@@ -2,6 +2,7 @@ import { migrations } from '../../migrations/index.js';
 import type { Database } from '../db/database.js';
 import { migrateDown, migrateUp, schemaStatus, statementsOf } from '../db/schema.js';
 import { SettleError, exitCodes } from '../kernel/errors.js';
+import { followChart } from '../ledger/chart.js';
 import { withDatabase, type Command } from './context.js';
 
 /** `settle migrate up`: applies what is pending; says so when nothing is. */
@@ -11,6 +12,8 @@ export const up: Command<{ unlock?: boolean }> = (context, { unlock }) =>
     async (database) => {
       await refuseNewer(database);
       const applied = await migrateUp(database, unlock);
+      const { chart } = context.config.ledger;
+      if (chart !== undefined) await followChart(database, chart);
       if (context.output === 'text') {
         await context.print(applied.length === 0 ? 'Nothing to migrate.' : `Applied: ${applied.join(', ')}`);
       } else await context.document({ schema: 'settle.migrate', applied });

@@ -6,6 +6,7 @@ import { runDays, type RunDaysOptions } from '../batch/runDays.js';
 import { runDaysInShards } from '../batch/runShards.js';
 import { durationMs, isShort } from '../config.js';
 import type { Database } from '../db/database.js';
+import { followChart } from '../ledger/chart.js';
 import { dayAfterWatermark } from '../orders/queries.js';
 import { parseDatabaseUrl } from '../db/url.js';
 import { isBatchDay, type BatchDay } from '../kernel/batchDay.js';
@@ -199,7 +200,12 @@ async function onDatabase(
     // Before any order moves: a folder that cannot be made is a wrong flag, and touches nothing.
     if (dir !== undefined && options.dryRun !== true)
       (await import('../reports/writeReports.js')).makeReportFolder(dir);
-    return await withDatabase(context, (database) => work(database, base), {
+    const { chart } = context.config.ledger;
+    const open = async (database: Database): Promise<number> => {
+      if (chart !== undefined && options.dryRun !== true) await followChart(database, chart);
+      return work(database, base);
+    };
+    return await withDatabase(context, open, {
       connections: connectionsOf(lanes),
       readOnly: options.dryRun ?? false,
     });

@@ -1,7 +1,7 @@
 import type { Session } from '../db/session.js';
-import { toBigInt, toInstant, toText } from '../db/values.js';
+import { toBigInt, toInstant, toText, toTextOrNull } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
-import type { LedgerAccountKind } from './views.js';
+import type { LedgerAccountKind } from '../kernel/chart.js';
 
 /** A journal entry as it is exported, with the kinds of its ledger accounts. */
 export interface ExportedEntry {
@@ -23,6 +23,8 @@ export interface ExportedLeg {
   side: 'DEBIT' | 'CREDIT';
   amountMinor: bigint;
   currency: string;
+  /** Why the terms of an account book it; null for what orders make. */
+  reason: string | null;
 }
 
 const sliceMax = 2_000;
@@ -81,13 +83,13 @@ async function entriesAfter(
   const [first, last] = [found[0], found[found.length - 1]];
   if (first === undefined || last === undefined) return [];
   const legs = await session.tuples(
-    `select e.journal_entry_id, e.line_no, e.ledger_account, e.sub_account, e.side, e.amount_minor, e.currency
+    `select e.journal_entry_id, e.line_no, e.ledger_account, e.sub_account, e.side, e.amount_minor, e.currency, e.reason
        from journal_entry j join ledger_entry e on e.journal_entry_id = j.id
       where j.batch_day = ? and j.id >= ? and j.id <= ? order by e.journal_entry_id, e.line_no`,
     [day, first.id, last.id],
   );
   const byId = new Map(found.map((entry) => [entry.id, entry]));
-  for (const [id, lineNo, ledgerAccount, subAccount, side, amountMinor, currency] of legs) {
+  for (const [id, lineNo, ledgerAccount, subAccount, side, amountMinor, currency, reason] of legs) {
     byId.get(toBigInt(id))?.entries.push({
       lineNo: Number(toBigInt(lineNo)),
       ledgerAccount: toText(ledgerAccount),
@@ -96,6 +98,7 @@ async function entriesAfter(
       side: toText(side) as 'DEBIT' | 'CREDIT',
       amountMinor: toBigInt(amountMinor),
       currency: toText(currency),
+      reason: toTextOrNull(reason),
     });
   }
   return found;

@@ -16,7 +16,7 @@ export function exportWriter(format: ExportFormat): ExportWriter {
   return format === 'beancount' ? beancountWriter() : csvWriter();
 }
 
-const typeNames: Readonly<Record<string, string>> = { SETTLEMENT: 'Settlement' };
+const typeNames: Readonly<Record<string, string>> = { SETTLEMENT: 'Settlement', TERMS: 'Terms of the account' };
 
 /** What a person reads of an entry; its type where nothing better is known. */
 function described({ type }: ExportedEntry): string {
@@ -66,7 +66,12 @@ function hledgerEntry(entry: ExportedEntry): string {
   const title = `${entry.batchDay} (${entry.bizNo}) ${described(entry)}  ; id:${String(entry.id)}${run}, type:${entry.type}`;
   // Without postings it is no transaction.
   if (entry.entries.length === 0) return `\n; ${title}\n`;
-  return `\n${title}\n${entry.entries.map((leg) => `    ${hledgerAccount(leg)}  ${amount(leg)}\n`).join('')}`;
+  return `\n${title}\n${entry.entries.map(hledgerLeg).join('')}`;
+}
+
+function hledgerLeg(leg: ExportedLeg): string {
+  const reason = leg.reason === null ? '' : `  ; reason:${leg.reason}`;
+  return `    ${hledgerAccount(leg)}  ${amount(leg)}${reason}\n`;
 }
 
 function hledgerAccount({ kind, ledgerAccount, subAccount }: ExportedLeg): string {
@@ -116,7 +121,10 @@ function beancountEntry(entry: ExportedEntry): string {
     `  type: "${entry.type}"`,
     ...(entry.runId === null ? [] : [`  run: "${String(entry.runId)}"`]),
   ];
-  const legs = entry.entries.map((leg) => `  ${beancountAccount(leg)}  ${amount(leg)}`);
+  const legs = entry.entries.flatMap((leg) => [
+    `  ${beancountAccount(leg)}  ${amount(leg)}`,
+    ...(leg.reason === null ? [] : [`    reason: "${leg.reason}"`]),
+  ]);
   return `\n${[title, ...notes, ...legs].join('\n')}\n`;
 }
 
@@ -139,7 +147,7 @@ function hyphenEncoded(text: string): string {
 
 const csvColumns = [
   ...['journal_entry_id', 'biz_no', 'type', 'batch_day', 'run_id', 'posted_at', 'line_no', 'ledger_account'],
-  ...['sub_account', 'side', 'amount', 'currency', 'amount_minor'],
+  ...['sub_account', 'side', 'amount', 'currency', 'amount_minor', 'reason'],
 ];
 
 /** A row for each ledger entry; a journal entry without any has one row with those columns empty. */
@@ -150,7 +158,7 @@ function csvWriter(): ExportWriter {
       stringify(
         entries.flatMap((entry) => {
           const head = [entry.id, entry.bizNo, entry.type, entry.batchDay, entry.runId, entry.postedAt];
-          if (entry.entries.length === 0) return [[...head, '', '', '', '', '', '', '']];
+          if (entry.entries.length === 0) return [[...head, '', '', '', '', '', '', '', '']];
           return entry.entries.map((leg) => [
             ...head,
             leg.lineNo,
@@ -160,6 +168,7 @@ function csvWriter(): ExportWriter {
             formatMinor(leg.amountMinor, leg.currency),
             leg.currency,
             leg.amountMinor,
+            leg.reason,
           ]);
         }),
         { escape_formulas: true },

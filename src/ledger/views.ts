@@ -1,17 +1,8 @@
 import type { Row, Session } from '../db/session.js';
 import { exactSum, joinInOrder, sumIn, toBigInt, toText, toTextOrNull } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
+import type { ChartLine, LedgerAccountKind, SubLedger } from '../kernel/chart.js';
 import { compareBytes } from '../kernel/ids.js';
-
-export type LedgerAccountKind = 'ASSET' | 'LIABILITY' | 'EQUITY' | 'INCOME' | 'EXPENSE';
-
-export interface ChartLine {
-  code: string;
-  name: string;
-  kind: LedgerAccountKind;
-  /** What its sub-ledger is kept by: ACCOUNT, CHANNEL, or nothing. */
-  subLedger: string | null;
-}
 
 /** The chart of accounts, in order of code. */
 export async function chartOfAccounts(session: Session): Promise<ChartLine[]> {
@@ -21,7 +12,7 @@ export async function chartOfAccounts(session: Session): Promise<ChartLine[]> {
       code: toText(row['code']),
       name: toText(row['name']),
       kind: toText(row['kind']) as LedgerAccountKind,
-      subLedger: toTextOrNull(row['sub_ledger']),
+      subLedger: toTextOrNull(row['sub_ledger']) as SubLedger | null,
     }))
     .sort((a, b) => compareBytes(a.code, b.code));
 }
