@@ -76,7 +76,6 @@ onEachDatabase('settle verify', (current) => {
     const { code, stdout } = await run('verify');
     expect(code).toBe(0);
     expect(stdout).toContain(`The books agree with themselves: ${String(checks)} checks, no contradiction.\n`);
-    expect(stdout).toMatch(/^The books agree with themselves: 18 checks, no contradiction\.\n/);
     for (const name of Object.keys(verifyChecks))
       expect(stdout).toMatch(new RegExp(`^ok +${name} +[0-9]+ examined$`, 'm'));
   });
@@ -88,7 +87,6 @@ onEachDatabase('settle verify', (current) => {
     expect(stdout).toMatch(/^The books contradict themselves: net, payload, journal-entry, sub-ledger\.\n/);
     expect(stdout).toContain('net 7/1/2: is USD 15.86, its orders add up to USD 15.85');
     expect(stdout.match(/examined$/gm)).toHaveLength(checks);
-    expect(stdout.match(/examined$/gm)).toHaveLength(18);
   });
 
   test('--json is one document of the agreed form', async () => {
