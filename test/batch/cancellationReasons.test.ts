@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { Stage } from '../../src/batch/run.js';
 import { Cancellation, cancellationCodes, type CancellationCode } from '../../src/kernel/cancellation.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
@@ -89,9 +89,33 @@ describe.each(databaseKinds)('the reason of a stop [%s]', (kind) => {
     });
   });
 
+  test('given before the balances of the day are made is heard, and the next run makes them', async () => {
+    const document = await stopped('RECONCILING', new Cancellation('SIGTERM', 'in time'));
+    expect(document).toMatchObject({
+      outcome: 'INTERRUPTED',
+      closed: false,
+      cancellation: { code: 'SIGTERM', detail: 'in time', stage: 'RECONCILING' },
+    });
+    await expectFinishedByTheNextRun();
+  });
+
   test('given while the day is being proven comes too late: the day is closed, and the run says so', async () => {
-    const document = await stopped('RECONCILING', new Cancellation('SIGTERM', 'late'));
-    expect(document).toMatchObject({ outcome: 'OK', exitCode: 0, closed: true, cancellation: null });
-    expect(document.batchDay).toBe(day);
+    const controller = new AbortController();
+    let reconciling = false;
+    const progress = { ...quiet, stage: (name: string) => (reconciling = name === 'RECONCILING') };
+    const { database } = current;
+    const snapshot = database.snapshot.bind(database);
+    const proof = jest.spyOn(database, 'snapshot').mockImplementation((work) => {
+      if (reconciling) controller.abort(new Cancellation('SIGTERM', 'late')); // the proof is what takes a snapshot then
+      return snapshot(work);
+    });
+    try {
+      const document = await runDay(database, { settings, progress, signal: controller.signal });
+      expect(controller.signal.aborted).toBe(true);
+      expect(document).toMatchObject({ outcome: 'OK', exitCode: 0, closed: true, cancellation: null });
+      expect(document.batchDay).toBe(day);
+    } finally {
+      proof.mockRestore();
+    }
   });
 });
