@@ -49,7 +49,7 @@ export function up(v: Vocabulary): string[] {
       constraint settlement_order_no unique (order_no),
       constraint settlement_order_type check (${oneOf('type', ['PAYMENT', 'REFUND', 'FEE', 'ADJUSTMENT'])}),
       constraint settlement_order_sign check (
-        type = 'ADJUSTMENT' or (reversal_of is null and amount_minor >= 0) or (reversal_of is not null and amount_minor < 0)),
+        type = 'ADJUSTMENT' or reversal_of is not null or amount_minor >= 0),
       constraint settlement_order_state check (${oneOf('state', ['INIT', 'PROCESSING', 'SUCCESS', 'FAILED', 'CANCELED'])}),
       constraint settlement_order_chunk check (
         (state = 'INIT' and run_id is null and chunk_no is null)

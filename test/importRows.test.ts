@@ -34,7 +34,7 @@ describe('a row of an order file', () => {
       accountNo: 'M1',
       batchDay: '2026-11-29',
       type: 'PAYMENT',
-      amountMinor: -123450n,
+      amountMinor: 123450n,
       currency: 'USD',
       channel: 'CARD',
       occurredAt: '2026-11-29T08:00:00.500000Z',

@@ -6,7 +6,7 @@ import { orderTypes } from '../src/kernel/states.js';
 import { settlementEntry } from '../src/ledger/journalEntry.js';
 import { netOrders } from '../src/netting/netOrders.js';
 import type { Order } from '../src/orders/order.js';
-import { reversalFault, type Reversible } from '../src/orders/reversals.js';
+import { reversalFault, storedAmount, type Reversible } from '../src/orders/reversals.js';
 import { verifyBooks } from '../src/reconciliation/verify.js';
 import { emptyBooks } from './support/books.js';
 import { onEachDatabase } from './support/databases.js';
@@ -106,7 +106,7 @@ onEachDatabase('reversals', (current) => {
     [{ reversal_of: 'NONE' }, 'REVERSAL_UNKNOWN reversal_of "NONE" is no order that is known.'],
     [{ account_no: 'B' }, 'REVERSAL_DIFFERS reversal_of "O1" is an order of another account_no.'],
     [
-      { type: 'REFUND', currency: 'EUR', channel: 'CASH' },
+      { type: 'FEE', currency: 'EUR', channel: 'CASH' },
       'REVERSAL_DIFFERS reversal_of "O1" is an order of another type, currency, channel.',
     ],
     [
@@ -123,24 +123,47 @@ onEachDatabase('reversals', (current) => {
     ).toEqual([]);
   });
 
-  test('refused are refused each time they are in the file, and of an order of the same file', async () => {
-    const file = reversals(
-      { reversal_of: 'NONE' },
-      { reversal_of: 'NONE' },
-      { order_no: 'O9', reversal_of: '' },
-      { order_no: 'R2', reversal_of: 'O9' },
-    );
-    expect((await faults(file)).map((fault) => fault.split(' ').slice(0, 2).join(' '))).toEqual([
+  test('refused are refused each time they are in the file', async () => {
+    const found = await faults(reversals({ reversal_of: 'NONE' }, { reversal_of: 'NONE' }));
+    expect(found.map((fault) => fault.split(' ').slice(0, 2).join(' '))).toEqual([
       '2 REVERSAL_UNKNOWN',
       '3 REVERSAL_UNKNOWN',
-      '5 REVERSAL_NOT_SETTLED',
     ]);
   });
 
-  test('of an order that is not settled yet, or of a reversal, are refused', async () => {
-    await givenOrders(database(), [{ orderNo: 'O9', accountNo: 'A', minor: 5, batchDay: nextDay }]);
+  test('of an order of the same day or file are settled together with it', async () => {
+    const file = reversals(
+      { order_no: 'O9', amount: '0.50', reversal_of: '' },
+      { order_no: 'R2', amount: '0.20', reversal_of: 'O9' },
+      { order_no: 'R3', amount: '0.40', reversal_of: 'O9' },
+    );
+    expect(await faults(file)).toEqual(['4 REVERSAL_TOO_LARGE reversal_of "O9" has 30 minor units left to reverse.']);
+    expect(await runNext()).toMatchObject({ outcome: 'OK' });
+    expect(await payables(database())).toMatchObject({ 'A USD': '100' });
+    expect(await sound()).toEqual([]);
+  });
+
+  test('a refund may name its payment: it lowers by itself, and counts as taken back', async () => {
+    expect(await faults(reversals({ type: 'REFUND', amount: '0.60' }))).toEqual([]);
+    expect(await faults(reversals({ order_no: 'R2', amount: '0.41' }))).toEqual([
+      '2 REVERSAL_TOO_LARGE reversal_of "O1" has 40 minor units left to reverse.',
+    ]);
+    expect(await faults(reversals({ order_no: 'R3', amount: '0.40' }))).toEqual([]);
+    expect(await runNext()).toMatchObject({ outcome: 'OK' });
+    expect(await payables(database())).toMatchObject({ 'A USD': '-30' });
+    expect(await sound()).toEqual([]);
+  });
+
+  test('of an order that was cancelled, that is of a later day, or of a reversal, are refused', async () => {
+    const cancelled = `insert into settlement_order (order_no, account_no, batch_day, type, amount_minor, currency, channel, occurred_at, state, cancel_code, finished_at)
+      values ('O9', 'A', ?, 'PAYMENT', 5, 'USD', 'CARD', '2026-11-29 10:00:00.000000', 'CANCELED', 'X', '2026-11-29 10:00:00.000')`;
+    await database().transact(repeatable('insert', (trx) => trx.change(cancelled, [nextDay])));
+    await givenOrders(database(), [{ orderNo: 'O8', accountNo: 'A', minor: 5, batchDay: nextDay }]);
     expect(await faults(reversals({ reversal_of: 'O9', amount: '0.05' }))).toEqual([
-      '2 REVERSAL_NOT_SETTLED reversal_of "O9" is INIT, not SUCCESS: there is nothing in the books to reverse.',
+      '2 REVERSAL_NOT_SETTLED reversal_of "O9" is CANCELED: there is nothing to reverse.',
+    ]);
+    expect(await faults(reversals({ reversal_of: 'O8', amount: '0.05', batch_day: day }))).toEqual([
+      '2 REVERSAL_NOT_SETTLED reversal_of "O8" is of a later day, 2026-11-30.',
     ]);
     await importOrders(database(), reversals({ amount: '0.40' }));
     await runNext();
@@ -197,7 +220,7 @@ describe('the arithmetic of reversals', () => {
   test('whatever is reversed in whatever parts: never more than was there, and what is booked is what is left', () => {
     fc.assert(
       fc.property(original, ({ type, minor, parts }) => {
-        const order = { accountNo: 'A', type, currency: 'USD', channel: 'CARD' };
+        const order = { accountNo: 'A', batchDay: day, type, currency: 'USD', channel: 'CARD' };
         const state: Reversible = {
           ...order,
           amountMinor: minor,
@@ -207,15 +230,15 @@ describe('the arithmetic of reversals', () => {
         };
         const orders: Order[] = [{ ...order, id: 1n, amountMinor: minor }];
         parts.forEach((part, at) => {
-          const reversal = { ...order, orderNo: `R${String(at)}`, reversalOf: 'O', amountMinor: -part };
+          const reversal = { ...order, orderNo: `R${String(at)}`, reversalOf: 'O', amountMinor: part };
           if (reversalFault(reversal, state) !== null) {
-            expect(part > minor + state.reversedMinor).toBe(true);
+            expect(part > minor - state.reversedMinor).toBe(true);
             return;
           }
-          state.reversedMinor -= part;
-          orders.push({ ...order, id: BigInt(at + 2), amountMinor: -part });
+          state.reversedMinor += part;
+          orders.push({ ...order, id: BigInt(at + 2), amountMinor: storedAmount(reversal, order) });
         });
-        const left = minor + state.reversedMinor;
+        const left = minor - state.reversedMinor;
         expect(left >= 0n).toBe(true);
         const [net] = netOrders(orders);
         const sign = type === 'REFUND' || type === 'FEE' ? -1n : 1n;

@@ -8,7 +8,7 @@ import { shown } from '../kernel/printable.js';
 import type { RejectedRow, RowFault } from './importProblems.js';
 import { insertOrders, ordersByNo, type StoredOrder } from './importQueries.js';
 import type { UnitOutcome } from './importTally.js';
-import { reversalFault, reversibles, type Reversible } from './reversals.js';
+import { magnitude, reversalFault, reversibles, storedAmount, type Reversible } from './reversals.js';
 import { differingColumns, orderColumns, readOrderRow, type OrderRow } from './orderRow.js';
 
 /** How order files are imported. With `autoRegister` an order of an unknown account registers it as ACTIVE. */
@@ -76,7 +76,7 @@ interface UnitPlan {
 export function planUnit(
   rows: readonly PlacedRow<OrderRow>[],
   stored: ReadonlyMap<string, StoredOrder>,
-  reversible: ReadonlyMap<string, Reversible> = new Map(),
+  reversible: Map<string, Reversible> = new Map(),
 ): UnitPlan {
   const placed = new Map<string, PlacedRow<OrderRow>>();
   const fresh: OrderRow[] = [];
@@ -87,13 +87,13 @@ export function planUnit(
     const here = placed.get(row.orderNo);
     const first = before ?? here?.row;
     if (first === undefined) {
-      const fault = faultOf(row, placed, reversible);
-      if (fault !== null) {
-        rejected.push({ line, ...fault });
+      const stored = storable(row, placed, reversible);
+      if ('code' in stored) {
+        rejected.push({ line, ...stored });
         continue;
       }
       placed.set(row.orderNo, { line, row });
-      fresh.push(row);
+      fresh.push(stored);
       continue;
     }
     const differing = differingColumns(first, row);
@@ -110,22 +110,24 @@ export function planUnit(
   return { fresh, outcome: { accepted: fresh.length, updated: 0, repeated, rejected } };
 }
 
-/** Why a new row cannot be stored beside those before it; null when it can. */
-function faultOf(
+/** A new row as it is stored, or why it cannot be beside those before it. */
+function storable(
   row: OrderRow,
   placed: ReadonlyMap<string, PlacedRow<OrderRow>>,
-  reversible: ReadonlyMap<string, Reversible>,
-): RowFault | null {
+  reversible: Map<string, Reversible>,
+): OrderRow | RowFault {
   const { reversalOf } = row;
-  if (reversalOf === null) return null;
+  if (reversalOf === null) return row;
   const inFile = placed.get(reversalOf)?.row;
-  const original =
-    inFile === undefined
-      ? reversible.get(reversalOf)
-      : { ...inFile, state: 'INIT' as const, isReversal: inFile.reversalOf !== null, reversedMinor: 0n };
-  const fault = reversalFault({ ...row, reversalOf }, original);
-  if (fault === null && original !== undefined) original.reversedMinor += row.amountMinor;
-  return fault;
+  if (inFile !== undefined && !reversible.has(reversalOf)) {
+    reversible.set(reversalOf, { ...inFile, state: 'INIT', isReversal: inFile.reversalOf !== null, reversedMinor: 0n });
+  }
+  const original = reversible.get(reversalOf);
+  const reversal = { ...row, reversalOf };
+  const fault = reversalFault(reversal, original);
+  if (fault !== null || original === undefined) return fault ?? row;
+  original.reversedMinor += magnitude(row.amountMinor);
+  return { ...row, amountMinor: storedAmount(reversal, original) };
 }
 
 async function registerAccounts(

@@ -93,12 +93,12 @@ export class OrderPage {
     return this.accounts[at] as number;
   }
 
-  /** Ids of the orders that may be reversals: an amount below zero, or an adjustment of either sign. */
+  /** Ids of the orders that may be reversals: an amount below zero, a refund, or an adjustment of either sign. */
   idsThatMayReverse(): bigint[] {
-    const adjusts = this.kindList.map(({ type }) => type === 'ADJUSTMENT');
+    const mayReverse = this.kindList.map(({ type }) => type === 'ADJUSTMENT' || type === 'REFUND');
     const ids: bigint[] = [];
     for (let at = 0; at < this.count; at += 1) {
-      if (this.amountOf(at) < 0n || adjusts[this.kinds[at] as number] === true) ids.push(this.idOf(at));
+      if (this.amountOf(at) < 0n || mayReverse[this.kinds[at] as number] === true) ids.push(this.idOf(at));
     }
     return ids;
   }

@@ -18,7 +18,7 @@ export interface OrderRow {
   accountNo: string;
   batchDay: string;
   type: OrderType;
-  /** Minor units; negative only for an ADJUSTMENT. Of a reversal, the sign is turned: it takes back what was captured. */
+  /** Minor units; negative only for an ADJUSTMENT. See `reversals` for how a reversal is stored. */
   amountMinor: bigint;
   currency: string;
   channel: string;
@@ -61,7 +61,7 @@ export function readOrderRow(values: readonly (string | null)[]): OrderRow | Row
     );
   }
   const row = { orderNo, accountNo, batchDay, type, amountMinor, currency, channel, occurredAt, reversalOf };
-  return reversalOf === null ? row : (reversalFault(reversalOf, row, amount) ?? { ...row, amountMinor: -amountMinor });
+  return reversalOf === null ? row : (reversalFault(reversalOf, row, amount) ?? row);
 }
 
 /** Names the columns in which two orders of the same number differ; none means that one repeats the other. */
@@ -70,7 +70,8 @@ export function differingColumns(a: OrderRow, b: OrderRow): string[] {
     ['account_no', a.accountNo === b.accountNo],
     ['batch_day', a.batchDay === b.batchDay],
     ['type', a.type === b.type],
-    ['amount', a.amountMinor === b.amountMinor],
+    // One that takes back its own type is stored with its sign turned.
+    ['amount', a.amountMinor === b.amountMinor || (a.reversalOf !== null && a.amountMinor === -b.amountMinor)],
     ['currency', a.currency === b.currency],
     ['channel', a.channel === b.channel],
     ['occurred_at', a.occurredAt === b.occurredAt],

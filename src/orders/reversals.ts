@@ -5,50 +5,60 @@ import type { OrderState, OrderType } from '../kernel/states.js';
 import type { RowFault } from './importProblems.js';
 import { parts } from './importQueries.js';
 
-/** An order that takes back what another one did, wholly or in part: of the same kind, its amount's sign turned. */
+/**
+ * An order that takes back what another one did, wholly or in part: one of the same type, or the REFUND of a PAYMENT.
+ * The amount is spelt as that of its original.
+ */
 export interface Reversal {
   orderNo: string;
   reversalOf: string;
   accountNo: string;
+  batchDay: string;
   type: OrderType;
   amountMinor: bigint;
   currency: string;
   channel: string;
 }
 
-/** An order that is to be reversed, with the sum of its reversals: of the other sign, or zero. */
+/** An order that is to be reversed, and how much of it, as an amount without a sign, has been. */
 export interface Reversible extends Omit<Reversal, 'orderNo' | 'reversalOf'> {
   state: OrderState;
   isReversal: boolean;
   reversedMinor: bigint;
 }
 
+/** The amount of a reversal as it is stored: a refund lowers by itself, the same type takes back by the other sign. */
+export function storedAmount({ type, amountMinor }: Reversal, original: Pick<Reversible, 'type'>): bigint {
+  return type === original.type ? -amountMinor : amountMinor;
+}
+
 /**
- * Why this reversal cannot be booked beside those that `original` has already; null when it can. Only what is in the
- * books is reversed, so the original must be SUCCESS; an INIT order is cancelled instead.
+ * Why this reversal cannot be booked beside those that `original` has already; null when it can. The original is settled,
+ * or due on the same day or an earlier one, so that it is settled first or together with what takes it back.
  */
 export function reversalFault(reversal: Reversal, original: Reversible | undefined): RowFault | null {
   const named = `reversal_of ${shown(reversal.reversalOf)}`;
   if (original === undefined) return { code: 'REVERSAL_UNKNOWN', message: `${named} is no order that is known.` };
   if (original.isReversal) return { code: 'REVERSAL_UNKNOWN', message: `${named} is itself a reversal.` };
+  const refunds = reversal.type === 'REFUND' && original.type === 'PAYMENT';
   const columns = [
     ['account_no', original.accountNo === reversal.accountNo],
-    ['type', original.type === reversal.type],
+    ['type', original.type === reversal.type || refunds],
     ['currency', original.currency === reversal.currency],
     ['channel', original.channel === reversal.channel],
-    ['sign of the amount', original.amountMinor < 0n === reversal.amountMinor > 0n],
+    ['sign of the amount', original.amountMinor < 0n === reversal.amountMinor < 0n],
   ] as const;
   const differing = columns.filter(([, isSame]) => !isSame).map(([column]) => column);
   if (differing.length > 0) {
     return { code: 'REVERSAL_DIFFERS', message: `${named} is an order of another ${differing.join(', ')}.` };
   }
-  if (original.state !== 'SUCCESS') {
-    return {
-      code: 'REVERSAL_NOT_SETTLED',
-      message: `${named} is ${original.state}, not SUCCESS: there is nothing in the books to reverse.`,
-    };
+  if (original.state === 'FAILED' || original.state === 'CANCELED') {
+    return { code: 'REVERSAL_NOT_SETTLED', message: `${named} is ${original.state}: there is nothing to reverse.` };
   }
-  const left = magnitude(original.amountMinor) - magnitude(original.reversedMinor);
+  if (original.batchDay > reversal.batchDay) {
+    return { code: 'REVERSAL_NOT_SETTLED', message: `${named} is of a later day, ${original.batchDay}.` };
+  }
+  const left = magnitude(original.amountMinor) - original.reversedMinor;
   if (magnitude(reversal.amountMinor) > left) {
     const rest = left <= 0n ? 'nothing' : `${String(left)} minor units`;
     return { code: 'REVERSAL_TOO_LARGE', message: `${named} has ${rest} left to reverse.` };
@@ -56,7 +66,7 @@ export function reversalFault(reversal: Reversal, original: Reversible | undefin
   return null;
 }
 
-function magnitude(amount: bigint): bigint {
+export function magnitude(amount: bigint): bigint {
   return amount < 0n ? -amount : amount;
 }
 
@@ -72,20 +82,22 @@ export async function reversibles(
   const found = new Map<string, Reversible>();
   for (const part of parts([...orderNos].sort())) {
     const originals = await session.tuples(
-      `select order_no, account_no, type, amount_minor, currency, channel, state, reversal_of from settlement_order
+      `select order_no, account_no, batch_day, type, amount_minor, currency, channel, state, reversal_of from settlement_order
         where order_no in (${placeholders(part)}) order by order_no
         ${hold && session.dialect === 'mysql' ? 'for update' : ''}`,
       part,
     );
     const sums = await session.rows(
-      `select reversal_of, ${exactSum(session.dialect, 'amount_minor', 'reversed')} from settlement_order
+      `select reversal_of, ${exactSum(session.dialect, 'abs(amount_minor)', 'reversed')} from settlement_order
         where reversal_of in (${placeholders(part)}) and state not in ('FAILED', 'CANCELED') group by reversal_of`,
       part,
     );
     const reversed = new Map(sums.map((row) => [toText(row['reversal_of']), sumIn(row, 'reversed')]));
-    for (const [orderNo, accountNo, type, amountMinor, currency, channel, state, reversalOf] of originals) {
+    for (const row of originals) {
+      const [orderNo, accountNo, batchDay, type, amountMinor, currency, channel, state, reversalOf] = row;
       found.set(toText(orderNo), {
         accountNo: toText(accountNo),
+        batchDay: toText(batchDay),
         type: toText(type) as OrderType,
         amountMinor: toBigInt(amountMinor),
         currency: toText(currency),
@@ -112,28 +124,36 @@ export async function refusedReversals(session: Session, orderIds: readonly bigi
     const originals = await reversibles(session, [...new Set(reversals.map(({ reversalOf }) => reversalOf))], false);
     for (const reversal of reversals) {
       const original = originals.get(reversal.reversalOf);
-      // It is in the table already, and so in the sum of the original's reversals.
-      const others = original && { ...original, reversedMinor: original.reversedMinor - reversal.amountMinor };
-      const fault = reversalFault(reversal, others);
+      const fault = original === undefined ? reversalFault(reversal, original) : faultOfStored(reversal, original);
       if (fault !== null) refused.set(reversal.accountNo, `Order ${shown(reversal.orderNo)}: ${fault.message}`);
     }
   }
   return refused;
 }
 
+/** The same of one that is in the table already: with its stored sign, and in the sum of the original's reversals. */
+function faultOfStored(stored: Reversal, original: Reversible): RowFault | null {
+  const reversal = { ...stored, amountMinor: storedAmount(stored, original) };
+  return reversalFault(reversal, {
+    ...original,
+    reversedMinor: original.reversedMinor - magnitude(stored.amountMinor),
+  });
+}
+
 async function reversalsAmong(session: Session, orderIds: readonly bigint[]): Promise<Reversal[]> {
   const ids = oneOfIds(session.dialect, 'id', orderIds);
   const rows = await session.tuples(
-    `select order_no, reversal_of, account_no, type, amount_minor, currency, channel from settlement_order
+    `select order_no, reversal_of, account_no, batch_day, type, amount_minor, currency, channel from settlement_order
       where ${ids.sql} and reversal_of is not null`,
     ids.bindings,
   );
   return rows.map((row) => {
-    const [orderNo, reversalOf, accountNo, type, amountMinor, currency, channel] = row;
+    const [orderNo, reversalOf, accountNo, batchDay, type, amountMinor, currency, channel] = row;
     return {
       orderNo: toText(orderNo),
       reversalOf: toText(reversalOf),
       accountNo: toText(accountNo),
+      batchDay: toText(batchDay),
       type: toText(type) as OrderType,
       amountMinor: toBigInt(amountMinor),
       currency: toText(currency),

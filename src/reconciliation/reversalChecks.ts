@@ -3,18 +3,20 @@ import { exactSum, sumIn, toBigInt, toCount, toText, toTextOrNull } from '../db/
 import type { Checklist } from './checklist.js';
 import { listedMax } from './ledgerProof.js';
 
-/** Each claimed reversal takes back a settled order of its own kind, and all of them together no more than there was. */
+/** Each claimed reversal takes back an order of its own kind that was not cancelled, and all of them together no more than there was. */
 export async function checkReversals(session: Session, checklist: Checklist): Promise<void> {
   const claimed = `r.reversal_of is not null and r.state in ('PROCESSING', 'SUCCESS')`;
   const differs = ['account_no', 'type', 'currency', 'channel'];
+  const isSame = (column: string): string =>
+    column === 'type' ? `(o.type = r.type or (o.type = 'PAYMENT' and r.type = 'REFUND'))` : `o.${column} = r.${column}`;
   const [count] = await session.rows(`select count(*) as reversals from settlement_order r where ${claimed}`);
   checklist.examine('reversal', toCount(count?.['reversals']));
   const rows = await session.rows(
     `select r.order_no, r.reversal_of, o.state, o.reversal_of as chained,
-            ${differs.map((column) => `case when o.${column} = r.${column} then 0 else 1 end as ${column}`).join(', ')}
+            ${differs.map((column) => `case when ${isSame(column)} then 0 else 1 end as ${column}`).join(', ')}
        from settlement_order r left join settlement_order o on o.order_no = r.reversal_of
-      where ${claimed} and (o.id is null or o.state <> 'SUCCESS' or o.reversal_of is not null
-            ${differs.map((column) => `or o.${column} <> r.${column}`).join(' ')})
+      where ${claimed} and (o.id is null or o.state in ('FAILED', 'CANCELED') or o.reversal_of is not null
+            ${differs.map((column) => `or not ${isSame(column)}`).join(' ')})
       order by r.order_no limit ${String(listedMax)}`,
   );
   for (const row of rows) {
@@ -31,14 +33,13 @@ export async function checkReversals(session: Session, checklist: Checklist): Pr
     contradict(checklist, toText(row['order_no']), `reverses ${toText(row['reversal_of'])}, which ${named}`);
   }
   const sums = await session.rows(
-    `select o.order_no, o.amount_minor, ${exactSum(session.dialect, 'r.amount_minor', 'reversed')}
+    `select o.order_no, o.amount_minor, ${exactSum(session.dialect, 'abs(r.amount_minor)', 'reversed')}
        from settlement_order r join settlement_order o on o.order_no = r.reversal_of
       where ${claimed} group by o.order_no, o.amount_minor order by o.order_no`,
   );
   for (const row of sums) {
     const [amount, reversed] = [toBigInt(row['amount_minor']), sumIn(row, 'reversed')];
-    const left = amount + reversed;
-    if (amount < 0n ? left <= 0n && reversed > 0n : left >= 0n && reversed < 0n) continue;
+    if (reversed <= (amount < 0n ? -amount : amount)) continue;
     contradict(checklist, toText(row['order_no']), `is of ${String(amount)}, its reversals of ${String(reversed)}`);
   }
 }

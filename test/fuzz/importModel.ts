@@ -81,7 +81,7 @@ class Model {
   private order(row: string[]): string {
     const [orderNo = '', accountNo = ''] = row;
     const known = this.orders.get(orderNo);
-    if (known !== undefined) return known.join('|') === row.join('|') ? 'repeated' : 'DUPLICATE_CONFLICT';
+    if (known !== undefined) return isRepeat(known, row) ? 'repeated' : 'DUPLICATE_CONFLICT';
     const fault = this.reversal(row);
     if (fault !== null) return fault;
     this.orders.set(orderNo, row);
@@ -89,15 +89,25 @@ class Model {
     return 'accepted';
   }
 
-  /** Nothing is settled here, so that no reversal is taken. */
+  private readonly reversed = new Map<string, bigint>();
+
+  /** Why a reversal is not taken; one that is, is stored with its sign turned unless it is the refund of a payment. */
   private reversal(row: string[]): string | null {
     const named = row[8] ?? 'null';
     if (named === 'null') return null;
     const original = this.orders.get(named);
-    if (original === undefined) return 'REVERSAL_UNKNOWN';
-    const isBelowZero = (order: string[]): boolean => order[4]?.startsWith('-') ?? false;
-    const isAlike = [1, 3, 5, 6].every((at) => row[at] === original[at]) && isBelowZero(row) === isBelowZero(original);
-    return isAlike ? 'REVERSAL_NOT_SETTLED' : 'REVERSAL_DIFFERS';
+    if (original === undefined || original[8] !== 'null') return 'REVERSAL_UNKNOWN';
+    const [minor, whole] = [BigInt(row[4] ?? ''), BigInt(original[4] ?? '')];
+    const isRefund = row[3] === 'REFUND' && original[3] === 'PAYMENT';
+    const isAlike = [1, 5, 6].every((at) => row[at] === original[at]) && minor < 0n === whole < 0n;
+    if (!isAlike || (row[3] !== original[3] && !isRefund)) return 'REVERSAL_DIFFERS';
+    if ((original[2] ?? '') > (row[2] ?? '')) return 'REVERSAL_NOT_SETTLED';
+    const size = (amount: bigint): bigint => (amount < 0n ? -amount : amount);
+    const done = (this.reversed.get(named) ?? 0n) + size(minor);
+    if (done > size(whole)) return 'REVERSAL_TOO_LARGE';
+    this.reversed.set(named, done);
+    if (!isRefund) row[4] = (-minor).toString();
+    return null;
   }
 
   private account([accountNo = '', state = '']: string[]): string {
@@ -109,6 +119,13 @@ class Model {
   stored(): Stored {
     return { orders: [...this.orders.values()], accounts: [...this.accounts] };
   }
+}
+
+/** A reversal of its own type is stored with its sign turned. */
+function isRepeat(known: readonly string[], row: readonly string[]): boolean {
+  const size = (order: readonly string[]): string => (order[4] ?? '').replace('-', '');
+  const amounts = row[8] === 'null' ? known[4] === row[4] : size(known) === size(row);
+  return amounts && known.every((value, at) => at === 4 || value === row[at]);
 }
 
 function differenceTold(expected: FileModel, told: FileTold): string[] {
