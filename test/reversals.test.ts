@@ -10,7 +10,7 @@ import { reversalFault, storedAmount, type Reversible } from '../src/orders/reve
 import { verifyBooks } from '../src/reconciliation/verify.js';
 import { emptyBooks } from './support/books.js';
 import { onEachDatabase } from './support/databases.js';
-import { day, everyRow, givenOrders, payables, runDay } from './support/day.js';
+import { day, everyRow, givenAccounts, givenOrders, payables, runDay } from './support/day.js';
 import { header, importOrders, orderLine } from './support/importing.js';
 
 const nextDay = '2026-11-30';
@@ -195,6 +195,21 @@ onEachDatabase('reversals', (current) => {
     expect(aside.map((row) => row.map(String).join('|'))).toEqual([
       'A|REVERSAL_REFUSED|Order "R1": reversal_of "O1" has 100 minor units left to reverse.|2',
     ]);
+  });
+
+  test('of an order that an earlier day has left are not booked before it', async () => {
+    await givenOrders(database(), [{ orderNo: 'LEFT', accountNo: 'C', minor: 50 }]);
+    await givenAccounts(database(), { C: 'FROZEN' });
+    await runDay(database());
+    await givenAccounts(database(), { C: 'ACTIVE' });
+    const file = reversals({ account_no: 'C', amount: '0.50', reversal_of: 'LEFT' });
+    expect(await faults(file)).toEqual([]);
+    expect(await runNext()).toMatchObject({ outcome: 'PARTIAL' });
+    const aside = await database().read((session) =>
+      session.tuples('select code, detail from quarantine where batch_day = ?', [nextDay]),
+    );
+    expect(aside).toEqual([['REVERSAL_REFUSED', 'Order "R1": reversal_of "LEFT" is INIT: it was left on 2026-11-29.']]);
+    expect(await payables(database())).not.toHaveProperty('C USD');
   });
 
   test('settled beyond their order, by whatever way, are what verify names', async () => {

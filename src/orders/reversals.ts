@@ -4,21 +4,13 @@ import { shown } from '../kernel/printable.js';
 import type { OrderState, OrderType } from '../kernel/states.js';
 import type { RowFault } from './importProblems.js';
 import { parts } from './importQueries.js';
+import type { OrderRow } from './orderRow.js';
 
 /**
  * An order that takes back what another one did, wholly or in part: one of the same type, or the REFUND of a PAYMENT.
  * The amount is spelt as that of its original.
  */
-export interface Reversal {
-  orderNo: string;
-  reversalOf: string;
-  accountNo: string;
-  batchDay: string;
-  type: OrderType;
-  amountMinor: bigint;
-  currency: string;
-  channel: string;
-}
+export type Reversal = Omit<OrderRow, 'occurredAt' | 'reversalOf'> & { reversalOf: string };
 
 /** An order that is to be reversed, and how much of it, as an amount without a sign, has been. */
 export interface Reversible extends Omit<Reversal, 'orderNo' | 'reversalOf'> {
@@ -82,7 +74,7 @@ export async function reversibles(
   const found = new Map<string, Reversible>();
   for (const part of parts([...orderNos].sort())) {
     const originals = await session.tuples(
-      `select order_no, account_no, batch_day, type, amount_minor, currency, channel, state, reversal_of from settlement_order
+      `select ${columns}, reversal_of, state from settlement_order
         where order_no in (${placeholders(part)}) order by order_no
         ${hold && session.dialect === 'mysql' ? 'for update' : ''}`,
       part,
@@ -94,21 +86,31 @@ export async function reversibles(
     );
     const reversed = new Map(sums.map((row) => [toText(row['reversal_of']), sumIn(row, 'reversed')]));
     for (const row of originals) {
-      const [orderNo, accountNo, batchDay, type, amountMinor, currency, channel, state, reversalOf] = row;
-      found.set(toText(orderNo), {
-        accountNo: toText(accountNo),
-        batchDay: toText(batchDay),
-        type: toText(type) as OrderType,
-        amountMinor: toBigInt(amountMinor),
-        currency: toText(currency),
-        channel: toText(channel),
-        state: toText(state) as OrderState,
-        isReversal: toTextOrNull(reversalOf) !== null,
-        reversedMinor: reversed.get(toText(orderNo)) ?? 0n,
+      const { orderNo, ...original } = orderIn(row);
+      found.set(orderNo, {
+        ...original,
+        isReversal: toTextOrNull(row[7]) !== null,
+        state: toText(row[8]) as OrderState,
+        reversedMinor: reversed.get(orderNo) ?? 0n,
       });
     }
   }
   return found;
+}
+
+const columns = 'order_no, account_no, batch_day, type, amount_minor, currency, channel';
+
+function orderIn(row: readonly unknown[]): Omit<Reversal, 'reversalOf'> {
+  const [orderNo, accountNo, batchDay, type, amountMinor, currency, channel] = row;
+  return {
+    orderNo: toText(orderNo),
+    accountNo: toText(accountNo),
+    batchDay: toText(batchDay),
+    type: toText(type) as OrderType,
+    amountMinor: toBigInt(amountMinor),
+    currency: toText(currency),
+    channel: toText(channel),
+  };
 }
 
 const idsMax = 10_000;
@@ -131,8 +133,15 @@ export async function refusedReversals(session: Session, orderIds: readonly bigi
   return refused;
 }
 
-/** The same of one that is in the table already: with its stored sign, and in the sum of the original's reversals. */
+/**
+ * The same of one that is in the table already: with its stored sign, and in the sum of the original's reversals. Earlier
+ * days have had their turn by now, so what is still INIT there was set aside, and is not taken back before it is given.
+ */
 function faultOfStored(stored: Reversal, original: Reversible): RowFault | null {
+  if (original.state === 'INIT' && original.batchDay < stored.batchDay) {
+    const message = `reversal_of ${shown(stored.reversalOf)} is INIT: it was left on ${original.batchDay}.`;
+    return { code: 'REVERSAL_NOT_SETTLED', message };
+  }
   const reversal = { ...stored, amountMinor: storedAmount(stored, original) };
   return reversalFault(reversal, {
     ...original,
@@ -143,21 +152,8 @@ function faultOfStored(stored: Reversal, original: Reversible): RowFault | null 
 async function reversalsAmong(session: Session, orderIds: readonly bigint[]): Promise<Reversal[]> {
   const ids = oneOfIds(session.dialect, 'id', orderIds);
   const rows = await session.tuples(
-    `select order_no, reversal_of, account_no, batch_day, type, amount_minor, currency, channel from settlement_order
-      where ${ids.sql} and reversal_of is not null`,
+    `select ${columns}, reversal_of from settlement_order where ${ids.sql} and reversal_of is not null`,
     ids.bindings,
   );
-  return rows.map((row) => {
-    const [orderNo, reversalOf, accountNo, batchDay, type, amountMinor, currency, channel] = row;
-    return {
-      orderNo: toText(orderNo),
-      reversalOf: toText(reversalOf),
-      accountNo: toText(accountNo),
-      batchDay: toText(batchDay),
-      type: toText(type) as OrderType,
-      amountMinor: toBigInt(amountMinor),
-      currency: toText(currency),
-      channel: toText(channel),
-    };
-  });
+  return rows.map((row) => ({ ...orderIn(row), reversalOf: toText(row[7]) }));
 }
