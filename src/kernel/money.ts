@@ -55,3 +55,8 @@ export function formatMinorGrouped(minor: bigint, currency: string): string {
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }
+
+/** An amount without its sign. */
+export function magnitude(amountMinor: bigint): bigint {
+  return amountMinor < 0n ? -amountMinor : amountMinor;
+}

@@ -4,11 +4,12 @@ import type { Session, Transaction } from '../db/session.js';
 import type { Unit } from '../db/transaction.js';
 import { accountStatesOf, insertAccounts } from './accountsQueries.js';
 import type { ImportKind, PlacedRow } from './importFiles.js';
+import { magnitude } from '../kernel/money.js';
 import { shown } from '../kernel/printable.js';
 import type { RejectedRow, RowFault } from './importProblems.js';
 import { insertOrders, ordersByNo, type StoredOrder } from './importQueries.js';
 import type { UnitOutcome } from './importTally.js';
-import { magnitude, reversalFault, reversibles, storedAmount, type Reversible } from './reversals.js';
+import { reversalFault, reversibles, storedAmount, type Reversible } from './reversals.js';
 import { differingColumns, orderColumns, readOrderRow, type OrderRow } from './orderRow.js';
 
 /** How order files are imported. With `autoRegister` an order of an unknown account registers it as ACTIVE. */

@@ -1,5 +1,6 @@
 import type { Session } from '../db/session.js';
 import { exactSum, oneOfIds, placeholders, sumIn, toBigInt, toText, toTextOrNull } from '../db/values.js';
+import { magnitude } from '../kernel/money.js';
 import { shown } from '../kernel/printable.js';
 import type { OrderState, OrderType } from '../kernel/states.js';
 import type { RowFault } from './importProblems.js';
@@ -56,10 +57,6 @@ export function reversalFault(reversal: Reversal, original: Reversible | undefin
     return { code: 'REVERSAL_TOO_LARGE', message: `${named} has ${rest} left to reverse.` };
   }
   return null;
-}
-
-export function magnitude(amount: bigint): bigint {
-  return amount < 0n ? -amount : amount;
 }
 
 /**

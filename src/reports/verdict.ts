@@ -1,3 +1,4 @@
+import { magnitude } from '../kernel/money.js';
 import { compareBytes } from '../kernel/ids.js';
 import type { DayReport } from './dayReport.js';
 import type { Position } from './queries.js';
@@ -66,8 +67,4 @@ export function topPositions(positions: readonly Position[], count: number): Top
 function byMagnitude(a: Position, b: Position): number {
   const [left, right] = [magnitude(a.netMinor), magnitude(b.netMinor)];
   return left === right ? compareBytes(a.accountNo, b.accountNo) : left > right ? -1 : 1;
-}
-
-function magnitude(minor: bigint): bigint {
-  return minor < 0n ? -minor : minor;
 }

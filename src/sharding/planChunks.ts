@@ -1,4 +1,4 @@
-import { minorMax } from '../kernel/money.js';
+import { magnitude, minorMax } from '../kernel/money.js';
 import type { Order, Orders } from '../orders/order.js';
 import type { OrderPage } from '../orders/orderPage.js';
 import { liesClose } from '../orders/idRanges.js';
@@ -155,10 +155,6 @@ function sumsThatFit(page: OrderPage): (account: number) => boolean {
     gross[account] = (gross[account] as bigint) + magnitude(page.amountOf(at));
   }
   return (account) => (gross[account] as bigint) <= minorMax;
-}
-
-function magnitude(amount: bigint): bigint {
-  return amount < 0n ? -amount : amount;
 }
 
 /** FNV-1a over the account's UTF-16 units, with a final mix so that the lowest bits depend on all of them. Stable for ever. */
