@@ -5,7 +5,13 @@ import { payableEffect, termsReasons, type TermsLine, type TermsReason } from '.
 
 /** Lines of the chart of accounts that settlement books to; the whole chart is the table `ledger_account`. */
 export type LedgerAccountCode =
-  'CHANNEL_RECEIVABLE' | 'MERCHANT_PAYABLE' | 'FEE_INCOME' | 'ADJUSTMENTS' | (typeof termsReasons)[TermsReason][number];
+  | 'CHANNEL_RECEIVABLE'
+  | 'CHANNEL_CASH'
+  | 'MERCHANT_PAYABLE'
+  | 'PAYOUT_IN_TRANSIT'
+  | 'FEE_INCOME'
+  | 'ADJUSTMENTS'
+  | (typeof termsReasons)[TermsReason][number];
 export type Side = 'DEBIT' | 'CREDIT';
 
 /** One leg: ledger account, account of its sub-ledger ('' where it has none), side, positive amount. */

@@ -1,0 +1,64 @@
+import type { Binding, Transaction } from '../db/session.js';
+import { fromInstant, placeholders, toBigInt, toText } from '../db/values.js';
+import type { BatchDay } from '../kernel/batchDay.js';
+import { ledgerTopic } from '../outbox/message.js';
+import { assertBalanced, type JournalEntry } from './journalEntry.js';
+import { insertJournal } from './queries.js';
+
+/** A journal entry that is no settlement: what it books is said leg by leg. */
+export interface OwnEntry extends JournalEntry {
+  readonly type: 'PAYOUT';
+  /** Its value date: the batch day that it belongs to. */
+  readonly batchDay: BatchDay;
+  readonly accountNo: string;
+}
+
+/** Business numbers that are looked up in one statement. */
+const lookUpMax = 500;
+
+/**
+ * Books journal entries inside the transaction that makes them true, each with its message to the outbox, which the ledger
+ * has confirmed thereby. What is booked under its business number already stays as it is. `now` is RFC 3339.
+ */
+export async function bookEntries(trx: Transaction, entries: readonly OwnEntry[], now: string): Promise<void> {
+  for (let at = 0; at < entries.length; at += lookUpMax) await book(trx, entries.slice(at, at + lookUpMax), now);
+}
+
+async function book(trx: Transaction, entries: readonly OwnEntry[], now: string): Promise<void> {
+  const known = await messageIds(trx, entries);
+  const fresh = entries.filter(({ bizNo }) => !known.has(bizNo));
+  if (fresh.length === 0) return;
+  fresh.forEach(assertBalanced);
+  const moment = fromInstant(trx.dialect, now);
+  await trx.insertMany(
+    'outbox',
+    ['topic', 'biz_no', 'batch_day', 'account_no', 'orders', 'payload', 'state', 'created_at', 'sent_at'],
+    fresh.map((entry): Binding[] => {
+      const { bizNo, batchDay, accountNo } = entry;
+      return [ledgerTopic, bizNo, batchDay, accountNo, 0, encodeOwnEntry(entry), 'SENT', moment, moment];
+    }),
+  );
+  const ids = await messageIds(trx, fresh);
+  const posted = fresh.map((entry) => ({
+    ...entry,
+    id: ids.get(entry.bizNo) as bigint,
+    runId: null,
+    postedAt: now,
+  }));
+  await insertJournal(trx, posted);
+}
+
+async function messageIds(trx: Transaction, entries: readonly OwnEntry[]): Promise<Map<string, bigint>> {
+  const numbers = entries.map(({ bizNo }) => bizNo);
+  const rows = await trx.tuples(
+    `select biz_no, id from outbox where biz_no in (${placeholders(numbers)})`,
+    numbers,
+  );
+  return new Map(rows.map(([bizNo, id]) => [toText(bizNo), toBigInt(id)]));
+}
+
+/** The payload as it is stored: version 3, with the legs themselves. */
+function encodeOwnEntry({ type, batchDay, accountNo, entries }: OwnEntry): string {
+  const legs = entries.map((leg) => ({ ...leg, amountMinor: leg.amountMinor.toString() }));
+  return JSON.stringify({ v: 3, type, batchDay, accountNo, entries: legs });
+}
