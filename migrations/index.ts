@@ -1,6 +1,7 @@
 import * as dailyBatch from './0001_daily_batch.js';
 import * as terms from './0002_terms.js';
 import * as books from './0003_books.js';
+import * as payouts from './0004_payouts.js';
 import type { Vocabulary } from './vocabulary.js';
 
 export interface Migration {
@@ -14,4 +15,5 @@ export const migrations: readonly Migration[] = [
   { name: '0001_daily_batch', ...dailyBatch },
   { name: '0002_terms', ...terms },
   { name: '0003_books', ...books },
+  { name: '0004_payouts', ...payouts },
 ];

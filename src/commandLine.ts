@@ -1,6 +1,7 @@
 import { Command as Program, Option } from 'commander';
 import { readFileSync } from 'node:fs';
 import { addLedgerCommands, wholeNumber, type Load } from './commandLineLedger.js';
+import { addPayoutCommands } from './commandLinePayouts.js';
 import type { Output, ProgressStyle } from './commands/context.js';
 import { exitCodeHelp } from './kernel/exitCodeHelp.js';
 
@@ -119,6 +120,7 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
     accounts: 'store accounts and their states',
     'fee-plans': 'store fee plans; a file is taken whole or not at all',
     terms: 'store the terms under which accounts settle; a file is taken whole or not at all',
+    beneficiaries: 'store where accounts are paid out to; a file is taken whole or not at all',
   } as const;
   for (const kind of Object.keys(imported) as (keyof typeof imported)[]) {
     const command = imports.command(kind).description(imported[kind]);
@@ -267,6 +269,7 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
   );
 
   addLedgerCommands(program, { on, examples });
+  addPayoutCommands(program, { on, examples });
 
   const outbox = examples(
     program.command('outbox').description('messages on their way'),

@@ -5,28 +5,11 @@ import { nearest } from './kernel/nearest.js';
 import { shown } from './kernel/printable.js';
 import { readSmallFile } from './kernel/smallFile.js';
 import { isTree, yamlTree, type Tree } from './kernel/yamlTree.js';
+import { channelsSchema, payoutsSchema } from './configPayouts.js';
+import { duration } from './configValues.js';
 import { defaultDatabaseUrl } from './db/url.js';
 
 // What each setting must be is told in words of ours: the description of its schema.
-
-const duration = z
-  .string()
-  .regex(/^[1-9][0-9]*(ms|s|m|h)$/)
-  .transform(durationMs)
-  .refine(isShort)
-  .meta({ description: 'a duration such as 500ms, 30s, 15m or 2h, at most 24 days (576h)' });
-
-/** What a timer of Node holds; a longer one would fire at once. */
-export function isShort(ms: number): boolean {
-  return ms <= 576 * 3_600_000;
-}
-
-/** Milliseconds of "500ms", "30s", "15m", "2h". */
-export function durationMs(text: string): number {
-  const [, amount, unit] = /^([0-9]+)(ms|s|m|h)$/.exec(text) ?? [];
-  const factor = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[unit ?? 'ms'] ?? 1;
-  return Number(amount) * factor;
-}
 
 const timeZone = z
   .string()
@@ -100,6 +83,8 @@ export const configSchema = z.strictObject({
       message: 'less than shard.count: shards are counted from 0 here',
     })
     .prefault({}),
+  payouts: payoutsSchema,
+  channels: channelsSchema,
   report: z.strictObject({ dir: z.string().meta({ description: 'the path of a folder' }).optional() }).prefault({}),
 });
 
@@ -175,7 +160,9 @@ function kindOfValue(value: unknown, path: readonly string[]): string {
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (typeof value !== 'string') return 'a mapping';
-  return path[0] === 'database' || keysAt(path).length > 0 ? 'another text' : `the text ${shown(value)}`;
+  return path[0] === 'database' || path[0] === 'channels' || keysAt(path).length > 0
+    ? 'another text'
+    : `the text ${shown(value)}`;
 }
 
 function fileTree(explicit: string | undefined): Tree {
@@ -204,7 +191,7 @@ function fileTree(explicit: string | undefined): Tree {
 function environmentTree(environment: NodeJS.ProcessEnv): Tree {
   const tree: Tree = {};
   refuseSlips(environment);
-  for (const path of leafPaths()) {
+  for (const path of leafPaths().filter((leaf) => schemaNode(leaf)?.type !== 'object')) {
     const name = variableName(path);
     const secretFile = setOrUndefined(environment[`${name}_FILE`]);
     const text =
@@ -268,14 +255,25 @@ type JsonNode = {
   minimum?: number;
   maximum?: number;
   properties?: Record<string, JsonNode>;
+  additionalProperties?: JsonNode | boolean;
+  oneOf?: JsonNode[];
+  anyOf?: JsonNode[];
 };
 let schemaTree: JsonNode | undefined;
 
 function schemaNode(path: readonly string[]): JsonNode | undefined {
   schemaTree ??= z.toJSONSchema(configSchema, { io: 'input' }) as JsonNode;
   let node: JsonNode | undefined = schemaTree;
-  for (const key of path) node = node?.properties?.[key];
+  for (const key of path) node = childOf(node, key);
   return node;
+}
+
+/** A setting below another: named there, one of a free choice of names, or of one of several forms that it may have. */
+function childOf(node: JsonNode | undefined, key: string): JsonNode | undefined {
+  const { properties, additionalProperties, oneOf = [], anyOf = [] } = node ?? {};
+  if (properties !== undefined && Object.hasOwn(properties, key)) return properties[key];
+  if (typeof additionalProperties === 'object') return additionalProperties;
+  return [...oneOf, ...anyOf].map((form) => childOf(form, key)).find((child) => child !== undefined);
 }
 
 function keysAt(path: readonly string[]): string[] {

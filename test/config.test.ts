@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { durationMs, loadConfig, type Config } from '../src/config.js';
+import { loadConfig, type Config } from '../src/config.js';
+import { durationMs } from '../src/configValues.js';
 import { parseDatabaseUrl } from '../src/db/url.js';
 import { SettleError } from '../src/kernel/errors.js';
 import { settle } from './support/program.js';
@@ -102,6 +103,8 @@ describe('precedence', () => {
       // Lanes and chunk size are left to the database's kind.
       batch: { lookBackDays: 31, leaseDuration: 30_000, shardTimeout: 900_000, messageAttempts: 3 },
       shard: {},
+      payouts: { channelByCurrency: {}, namespace: 'settle' },
+      channels: {},
       report: {},
     });
   });

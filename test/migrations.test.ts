@@ -12,7 +12,15 @@ import { repeatable } from '../src/db/transaction.js';
 import { parseDatabaseUrl } from '../src/db/url.js';
 import { toText } from '../src/db/values.js';
 import { cancellationCodes } from '../src/kernel/cancellation.js';
-import { accountStates, batchMoves, messageMoves, orderMoves, orderTypes, runMoves } from '../src/kernel/states.js';
+import {
+  accountStates,
+  batchMoves,
+  messageMoves,
+  orderMoves,
+  orderTypes,
+  payoutMoves,
+  runMoves,
+} from '../src/kernel/states.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from './support/databases.js';
 import { settle } from './support/program.js';
 import { startProxy } from './support/proxy.js';
@@ -60,6 +68,13 @@ describe('the statements', () => {
     expect(listed('cancelled_shard', 'cancel_code')).toEqual(Object.keys(cancellationCodes));
     expect([...listed('outbox', 'state')].sort()).toEqual(Object.keys(messageMoves).sort());
     expect(listed('account', 'state')).toEqual([...accountStates]);
+    for (const [table, column] of [
+      ['payout', 'state'],
+      ['payout_move', 'from_state'],
+      ['payout_move', 'to_state'],
+    ] as const) {
+      expect(listed(table, column).sort()).toEqual(Object.keys(payoutMoves).sort());
+    }
   });
 
   test.each(engines)('name a character set and collation for every text column [%s]', (engine) => {

@@ -3,6 +3,7 @@ import { accountImport } from '../orders/accountsImport.js';
 import { count, importFiles, type FileOutcome, type ImportKind } from '../orders/importFiles.js';
 import { orderImport } from '../orders/importOrders.js';
 import { printable } from '../kernel/printable.js';
+import { beneficiaryImport } from '../payouts/beneficiariesImport.js';
 import { feePlanImport } from '../terms/feePlansImport.js';
 import { termsImport } from '../terms/termsImport.js';
 import { withDatabase, type Command, type CommandContext } from './context.js';
@@ -24,7 +25,11 @@ const feePlans: Command<ImportOptions> = (context, { files }) => importAndTell(c
 /** `settle import terms FILE…`: stores the terms of accounts, likewise. */
 const terms: Command<ImportOptions> = (context, { files }) => importAndTell(context, files, termsImport, true);
 
-export const importCommands = { orders, accounts, 'fee-plans': feePlans, terms };
+/** `settle import beneficiaries FILE…`: stores where accounts are paid out to, likewise. */
+const beneficiaries: Command<ImportOptions> = (context, { files }) =>
+  importAndTell(context, files, beneficiaryImport, true);
+
+export const importCommands = { orders, accounts, 'fee-plans': feePlans, terms, beneficiaries };
 
 async function importAndTell<Row extends object>(
   context: CommandContext,

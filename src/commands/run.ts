@@ -4,7 +4,7 @@ import { lastRun, runById } from '../batch/runQueries.js';
 import type { RunRequest } from '../batch/run.js';
 import { runDays, type RunDaysOptions } from '../batch/runDays.js';
 import { runDaysInShards } from '../batch/runShards.js';
-import { durationMs, isShort } from '../config.js';
+import { durationMs, isShort } from '../configValues.js';
 import type { Database } from '../db/database.js';
 import { followChart } from '../ledger/chart.js';
 import { dayAfterWatermark } from '../orders/queries.js';

@@ -1,13 +1,13 @@
-import { up as books } from '../../migrations/0003_books.js';
+import { migrations } from '../../migrations/index.js';
 import { vocabularies, type Engine } from '../../migrations/vocabulary.js';
 import type { Session } from './session.js';
 import { toText } from './values.js';
 
 /** Tables whose rows are only ever added, each with a trigger against UPDATE and one against DELETE. */
-const tables = ['journal_entry', 'ledger_entry', 'chain_link'] as const;
+const tables = ['journal_entry', 'ledger_entry', 'chain_link', 'payout_move', 'payout_review'] as const;
 
 /**
- * Triggers that ought to refuse changes of the ledger and are not there, or say something else: "journal_entry_no_update".
+ * Triggers that ought to refuse changes of the books and are not there, or say something else: "journal_entry_no_update".
  * A server shows them only to a user with the TRIGGER privilege; to any other they are missing.
  */
 export async function missingTriggers(session: Session): Promise<string[]> {
@@ -31,5 +31,6 @@ export async function missingTriggers(session: Session): Promise<string[]> {
 
 /** The statement that puts a trigger back. */
 export function triggerSql(engine: Engine, name: string): string {
-  return books(vocabularies[engine]).find((sql) => sql.startsWith(`create trigger ${name} `)) ?? '';
+  const statements = migrations.flatMap((migration) => migration.up(vocabularies[engine]));
+  return statements.find((sql) => sql.startsWith(`create trigger ${name} `)) ?? '';
 }

@@ -41,10 +41,23 @@ export const messageMoves = {
   SENT: {},
 } as const;
 
+/** A payout whose outcome is not known is UNKNOWN and never failed; only the channel's own word or a person moves it on. */
+export const payoutMoves = {
+  INIT: { submit: 'PROCESSING' },
+  PROCESSING: { confirm: 'SUCCESS', refuse: 'FAILED', loseTrack: 'UNKNOWN' },
+  UNKNOWN: { confirm: 'SUCCESS', provenUnpaid: 'PROCESSING', giveUp: 'MANUAL' }, // no plain submit: it may be paid
+  MANUAL: { approve: 'SUCCESS', reject: 'FAILED', retry: 'PROCESSING' }, // by a recorded review
+  SUCCESS: {},
+  FAILED: {},
+} as const;
+
 export type OrderState = keyof typeof orderMoves;
 export type BatchState = keyof typeof batchMoves;
 export type RunState = keyof typeof runMoves;
 export type MessageState = keyof typeof messageMoves;
+export type PayoutState = keyof typeof payoutMoves;
+type EventOf<M> = { [State in keyof M]: keyof M[State] }[keyof M];
+export type PayoutEvent = EventOf<typeof payoutMoves>;
 
 export const orderTypes = ['PAYMENT', 'REFUND', 'FEE', 'ADJUSTMENT'] as const;
 export type OrderType = (typeof orderTypes)[number];

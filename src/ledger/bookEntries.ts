@@ -1,6 +1,6 @@
 import type { Binding, Transaction } from '../db/session.js';
-import { fromInstant, placeholders, toBigInt, toText } from '../db/values.js';
-import type { BatchDay } from '../kernel/batchDay.js';
+import { fromInstant, placeholders, toBigInt, toText, toTextOrNull } from '../db/values.js';
+import { addDays, type BatchDay } from '../kernel/batchDay.js';
 import { ledgerTopic } from '../outbox/message.js';
 import { assertBalanced, type JournalEntry } from './journalEntry.js';
 import { insertJournal } from './queries.js';
@@ -11,6 +11,12 @@ export interface OwnEntry extends JournalEntry {
   /** Its value date: the batch day that it belongs to. */
   readonly batchDay: BatchDay;
   readonly accountNo: string;
+}
+
+/** The day whose books are open for what is no settlement of a day: the one after the last day that a run has begun. */
+export async function bookingDay(trx: Transaction): Promise<BatchDay> {
+  const [row] = await trx.rows('select max(batch_day) as day from batch');
+  return addDays(toTextOrNull(row?.['day']) ?? '1970-01-01', 1);
 }
 
 /** Business numbers that are looked up in one statement. */
@@ -39,8 +45,10 @@ async function book(trx: Transaction, entries: readonly OwnEntry[], now: string)
     }),
   );
   const ids = await messageIds(trx, fresh);
+  const batchDay = await bookingDay(trx);
   const posted = fresh.map((entry) => ({
     ...entry,
+    batchDay,
     id: ids.get(entry.bizNo) as bigint,
     runId: null,
     postedAt: now,
@@ -50,10 +58,7 @@ async function book(trx: Transaction, entries: readonly OwnEntry[], now: string)
 
 async function messageIds(trx: Transaction, entries: readonly OwnEntry[]): Promise<Map<string, bigint>> {
   const numbers = entries.map(({ bizNo }) => bizNo);
-  const rows = await trx.tuples(
-    `select biz_no, id from outbox where biz_no in (${placeholders(numbers)})`,
-    numbers,
-  );
+  const rows = await trx.tuples(`select biz_no, id from outbox where biz_no in (${placeholders(numbers)})`, numbers);
   return new Map(rows.map(([bizNo, id]) => [toText(bizNo), toBigInt(id)]));
 }
 

@@ -37,6 +37,8 @@ export type RowFaultCode =
   | 'UNKNOWN_FEE_PLAN'
   | 'TERMS_OVERLAP'
   | 'TERMS_IN_USE'
+  | 'BAD_DESTINATION'
+  | 'BENEFICIARY_TWICE'
   | 'DUPLICATE_CONFLICT';
 
 export interface RowFault {

@@ -1,5 +1,7 @@
 import type { Binding, Transaction } from '../db/session.js';
-import { fromInstant } from '../db/values.js';
+import { fromInstant, placeholders, toText } from '../db/values.js';
+import type { BatchDay } from '../kernel/batchDay.js';
+import { toJson } from '../kernel/json.js';
 import { encodePayload, ledgerTopic, type SettlementMessage } from './message.js';
 
 const columns = ['topic', 'biz_no', 'batch_day', 'account_no', 'orders', 'payload', 'state', 'created_at'];
@@ -18,4 +20,36 @@ function* outboxRows(messages: Iterable<SettlementMessage>, createdAt: string): 
     const { bizNo, batchDay, accountNo, orderIds } = message;
     yield [ledgerTopic, bizNo, batchDay, accountNo, orderIds.length, encodePayload(message), 'NEW', createdAt];
   }
+}
+
+/** Something that a person must look at. Carries no account number of a bank, no secret, and no answer as it came. */
+export interface Alert {
+  /** One per cause: a second alert under the same number is not written. */
+  readonly bizNo: string;
+  readonly batchDay: BatchDay;
+  readonly accountNo: string;
+  /** What happened, in fields that a program can read; `suggestedAction` is a command to type. */
+  readonly content: { readonly code: string; readonly suggestedAction: string } & Readonly<
+    Record<string, string | null>
+  >;
+}
+
+export const alertTopic = 'ALERT';
+
+/** Adds alerts inside the transaction that makes them true, each once. */
+export async function appendAlerts(trx: Transaction, alerts: readonly Alert[], now: string): Promise<void> {
+  if (alerts.length === 0) return;
+  const numbers = alerts.map(({ bizNo }) => bizNo);
+  const known = await trx.tuples(`select biz_no from outbox where biz_no in (${placeholders(numbers)})`, numbers);
+  const told = new Set(known.map(([bizNo]) => toText(bizNo)));
+  const createdAt = fromInstant(trx.dialect, now);
+  await trx.insertMany(
+    'outbox',
+    columns,
+    alerts
+      .filter(({ bizNo }) => !told.has(bizNo))
+      .map(({ bizNo, batchDay, accountNo, content }): Binding[] => {
+        return [alertTopic, bizNo, batchDay, accountNo, 0, toJson({ v: 1, ...content }), 'NEW', createdAt];
+      }),
+  );
 }

@@ -2,6 +2,7 @@ import type { BatchDay } from '../kernel/batchDay.js';
 import type { Session, Transaction } from '../db/session.js';
 import { fromInstant, oneOfIds, toBigInt, toCount, toText, toTextOrNull } from '../db/values.js';
 import { andInShard, type Shard } from '../sharding/shard.js';
+import { ledgerTopic } from './message.js';
 
 export interface StoredMessage {
   id: bigint;
@@ -58,12 +59,12 @@ export async function noteRefusal(trx: Transaction, id: bigint, reason: string, 
   );
 }
 
-/** Messages of a day that are not SENT: waiting or parked. */
+/** Messages of a day to the ledger that are not SENT: waiting or parked. */
 export async function unsentMessages(session: Session, day: BatchDay, shard: Shard | null): Promise<number> {
   const [row] = await session.rows(
     `select count(*) as messages from outbox
-      where state in ('NEW', 'PARKED') and batch_day = ? ${andInShard('account_no', shard)}`,
-    [day],
+      where state in ('NEW', 'PARKED') and batch_day = ? and topic = ? ${andInShard('account_no', shard)}`,
+    [day, ledgerTopic],
   );
   return toCount(row?.['messages']);
 }

@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { duration } from './configValues.js';
+import { minorMax, parseMajor, scaleOf } from './kernel/money.js';
+
+const currency = z
+  .string()
+  .refine((code) => scaleOf(code) !== undefined)
+  .meta({ description: 'a currency code such as EUR' });
+
+/** "EUR 1000.00; JPY 100000" as minor units by currency. */
+export const amountsByCurrency = z
+  .string()
+  .transform((text, context): Map<string, bigint> => {
+    const amounts = new Map<string, bigint>();
+    for (const part of text.split(';').map((one) => one.trim())) {
+      const [, code = '', major = ''] = /^([A-Z]{3}) ([0-9.]+)$/.exec(part) ?? [];
+      const minor = parseMajor(major, scaleOf(code) ?? 0);
+      if (scaleOf(code) === undefined || typeof minor !== 'bigint' || minor > minorMax || amounts.has(code)) {
+        context.addIssue({ code: 'custom', message: 'amounts by currency' });
+        return z.NEVER;
+      }
+      amounts.set(code, minor);
+    }
+    return amounts;
+  })
+  .meta({ description: 'amounts by currency, each once, such as "EUR 1000.00; JPY 100000"' });
+
+/** A secret is named and not written: an environment variable, a file, or a command that prints it. */
+export const secretPlace = z
+  .union([
+    z.strictObject({ env: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/) }),
+    z.strictObject({ file: z.string().min(1) }),
+    z.strictObject({ command: z.array(z.string()).min(1) }),
+  ])
+  .meta({ description: 'a mapping with env, file or command: where the secret is found' });
+
+export type SecretPlace = z.output<typeof secretPlace>;
+
+/** What every kind of channel is told; see `ChannelRules`. */
+const rules = {
+  currencies: z.array(currency).min(1).optional(),
+  maximum: amountsByCurrency.optional(),
+  perSecond: z.number().min(0.01).max(10_000).default(10),
+  concurrency: z.int().min(1).max(256).default(8),
+  timeout: duration.prefault('10s'),
+  keyLifetime: duration.prefault('23h'),
+  settlingHorizon: duration.prefault('15m'),
+  checkAfter: z.array(duration).min(1).max(20).prefault(['1m', '5m', '15m']),
+  checks: z.int().min(1).max(100).default(3),
+  attempts: z.int().min(1).max(100).default(3),
+};
+
+const simulator = z.strictObject({
+  kind: z.literal('simulator'),
+  ...rules,
+  /** The channel knows accounts by our own numbers, so that none needs a beneficiary. */
+  paysByAccountNo: z.boolean().default(true),
+  book: z.string().optional(),
+});
+
+export const channelSettings = z.discriminatedUnion('kind', [simulator]);
+export type ChannelSettings = z.output<typeof channelSettings>;
+
+const channelName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/);
+
+/** Channels by name. */
+export const channelsSchema = z.record(channelName, channelSettings).prefault({});
+
+/** Which channel pays what. Without one, nothing is paid out. */
+export const payoutsSchema = z
+  .strictObject({
+    channel: channelName.optional(),
+    channelByCurrency: z.record(currency, channelName).prefault({}),
+    namespace: z
+      .string()
+      .regex(/^[\x21-\x7e]{1,64}$/)
+      .meta({ description: 'up to 64 visible ASCII characters' })
+      .default('settle'),
+    secondPersonAbove: amountsByCurrency.optional(),
+  })
+  .prefault({});
