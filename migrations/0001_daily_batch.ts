@@ -70,7 +70,6 @@ export function up(v: Vocabulary): string[] {
       cut_off ${v.moment} not null,
       top_id ${v.big} not null,
       orders_at_close ${v.big},
-      balanced_entries ${v.big},
       opened_at ${v.moment} not null,
       closed_at ${v.moment},
       version ${v.int} not null default 0,
@@ -222,6 +221,7 @@ export function up(v: Vocabulary): string[] {
       biz_no ${v.code} not null,
       type ${v.code} not null,
       batch_day ${v.day} not null,
+      booking_day ${v.day} not null,
       run_id ${v.big},
       ledger_entries ${v.int} not null,
       posted_at ${v.moment} not null,
@@ -229,6 +229,19 @@ export function up(v: Vocabulary): string[] {
       constraint journal_entry_biz_no unique (biz_no)
     ) ${v.end}`,
     `create index journal_entry_day on journal_entry (batch_day, id)`,
+    `create index journal_entry_booking_day on journal_entry (booking_day, id)`,
+
+    // One row, locked by whoever books otherwise than a run on its own day: that is booked on booking_day. It is after
+    // every day whose batch was opened; null while there is none. Nothing is booked on a day up to closed_through.
+    `create table ledger_period (
+      id ${v.int} not null primary key,
+      booking_day ${v.day},
+      closed_through ${v.day},
+      version ${v.big} not null default 0,
+      constraint ledger_period_one check (id = 1),
+      constraint ledger_period_days check (closed_through is null or booking_day > closed_through)
+    ) ${v.end}`,
+    `insert into ledger_period (id) values (1)`,
 
     `create table ledger_entry (
       journal_entry_id ${v.big} not null,
@@ -289,6 +302,7 @@ export function down(): string[] {
     'withdrawn_order',
     'quarantine',
     'ledger_entry',
+    'ledger_period',
     'journal_entry',
     'ledger_account',
     'outbox',

@@ -91,3 +91,14 @@ export function refuse(v: Vocabulary, event: 'update' | 'delete', table: string)
       : `signal sqlstate '45000' set message_text = '${message}'`;
   return `create trigger ${table}_no_${event} before ${event} on ${table} for each row ${body}`;
 }
+
+/** A trigger that refuses a journal entry on a day that is closed: what comes later is booked on the open day. */
+export function refuseClosedDay(v: Vocabulary): string {
+  const isClosed = 'new.booking_day <= (select closed_through from ledger_period where id = 1)';
+  const message = (...parts: string[]): string =>
+    v.engine === 'sqlite' ? parts.join(' || ') : `concat(${parts.join(', ')})`;
+  const text = message(`'journal_entry: '`, 'new.booking_day', `' is a closed day: insert is refused'`);
+  const head = 'create trigger journal_entry_closed_day before insert on journal_entry for each row';
+  if (v.engine === 'sqlite') return `${head} when ${isClosed} begin select raise(abort, ${text}); end`;
+  return `${head} begin declare refusal varchar(80); if ${isClosed} then set refusal = ${text}; signal sqlstate '45000' set message_text = refusal; end if; end`;
+}

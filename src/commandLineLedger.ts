@@ -16,7 +16,7 @@ export function wholeNumber(text: string): number {
   return Number(text);
 }
 
-/** `settle ledger …`: what looks at the books. */
+/** `settle ledger …`: what looks at the books, and corrects them. */
 export function addLedgerCommands(program: Program, { on, examples }: Adding): void {
   const same = <Options>(_args: string[], given: Options): object => given as object;
   const ledger = examples(
@@ -25,6 +25,7 @@ export function addLedgerCommands(program: Program, { on, examples }: Adding): v
     'settle ledger balances --account M00042',
     'settle ledger balances --general --as-of 2026-11-29',
     'settle ledger export --format hledger --out books.journal',
+    'settle ledger reverse S12.1.4 --by alice --reason "booked to the wrong account"',
   );
   on(
     ledger
@@ -33,7 +34,7 @@ export function addLedgerCommands(program: Program, { on, examples }: Adding): v
       .option('--account <account>', 'only this account')
       .option('--ledger-account <code>', 'only this ledger account')
       .option('--general', 'whole ledger accounts, without their sub-ledgers')
-      .option('--as-of <day>', 'up to and with this batch day'),
+      .option('--as-of <day>', 'as booked up to and with this day'),
     async () => (await import('./commands/ledger.js')).balances,
     same,
   );
@@ -51,7 +52,7 @@ export function addLedgerCommands(program: Program, { on, examples }: Adding): v
     ledger
       .command('trial-balance')
       .description('debits and credits of every ledger account; must agree')
-      .option('--as-of <day>', 'up to and with this batch day'),
+      .option('--as-of <day>', 'as booked up to and with this day'),
     async () => (await import('./commands/ledger.js')).trialBalance,
     same,
   );
@@ -60,11 +61,21 @@ export function addLedgerCommands(program: Program, { on, examples }: Adding): v
       .command('export')
       .description('the journal in the form of another tool, to check the books with it')
       .addOption(new Option('--format <format>', 'form').choices(['hledger', 'beancount', 'csv']).makeOptionMandatory())
-      .option('--from <day>', 'from this batch day on')
-      .option('--until <day>', 'up to and with this batch day')
+      .option('--from <day>', 'booked from this day on')
+      .option('--until <day>', 'booked up to and with this day')
       .option('--out <file>', 'write to this file instead of stdout'),
     async () => (await import('./commands/ledgerExport.js')).exportLedger,
     same,
+  );
+  on(
+    ledger
+      .command('reverse')
+      .description('take a journal entry back by another, booked on the open day; orders stay as they are')
+      .argument('<biz-no>', 'number of the journal entry')
+      .requiredOption('--by <name>', 'who decides')
+      .requiredOption('--reason <text>', 'why'),
+    async () => (await import('./commands/ledgerReverse.js')).reverse,
+    ([bizNo = ''], given) => ({ ...given, bizNo }),
   );
   on(
     ledger.command('accounts').description('the chart of accounts'),

@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Database } from '../src/db/database.js';
 import { repeatable } from '../src/db/transaction.js';
-import { balanceDay } from '../src/ledger/balances.js';
+import { balancesThrough } from '../src/ledger/balances.js';
 import { verifyBooks } from '../src/reconciliation/verify.js';
 import { reconcileDay } from '../src/reconciliation/reconcile.js';
 import { onEachDatabase } from './support/databases.js';
@@ -45,7 +45,7 @@ onEachDatabase('balances', (current) => {
       await givenVariedDay(database, 40);
       await runDay(database);
       const before = await everyRow(database);
-      await balanceDay(database, '2026-11-29', ports);
+      await balancesThrough(database, '2026-11-29', ports);
       expect(await everyRow(database)).toBe(before);
     });
 
@@ -53,26 +53,32 @@ onEachDatabase('balances', (current) => {
       const { database } = current();
       await givenVariedDay(database, 40);
       await runDay(database);
-      const before = await moneyDump(database);
+      const before = await balancesOf(database);
       await database.transact(
         repeatable('cut off', async (trx) => {
-          await trx.change('update batch set balanced_entries = null');
+          await trx.change('update ledger_period set closed_through = null');
+          await trx.change('update balanced_day set entries = null');
           await trx.change(`delete from account_balance where currency = 'USD'`);
           await trx.change('delete from general_balance');
         }),
       );
-      await balanceDay(database, '2026-11-29', ports);
-      expect(await moneyDump(database)).toEqual(before);
+      await balancesThrough(database, '2026-11-29', ports);
+      expect(await balancesOf(database)).toEqual(before);
     });
 
     test('are undone when the fence refuses, and the day stays unbalanced', async () => {
       const { database } = current();
       await givenVariedDay(database, 40);
       await runDay(database);
-      await database.transact(repeatable('forget', (trx) => trx.change('update batch set balanced_entries = null')));
+      await database.transact(
+        repeatable('forget', async (trx) => {
+          await trx.change('update ledger_period set closed_through = null');
+          await trx.change('update balanced_day set entries = null');
+        }),
+      );
       const before = await everyRow(database);
       const fence = (): Promise<void> => Promise.reject(new Error('taken over'));
-      await expect(balanceDay(database, '2026-11-29', { ...ports, fence })).rejects.toThrow('taken over');
+      await expect(balancesThrough(database, '2026-11-29', { ...ports, fence })).rejects.toThrow('taken over');
       expect(await everyRow(database)).toBe(before);
     });
   });
@@ -96,7 +102,7 @@ onEachDatabase('balances', (current) => {
     expect(lines).toEqual(await expected(database));
   });
 
-  test('of later days follow what comes late to an earlier one', async () => {
+  test('of a closed day stay as they are when an order comes late: it is booked on the open day', async () => {
     const { database } = current();
     const order = (orderNo: string, batchDay: string, minor: number, accountNo = 'A'): TestOrder => ({
       ...{ orderNo, accountNo, minor, batchDay },
@@ -105,24 +111,30 @@ onEachDatabase('balances', (current) => {
       await givenOrders(database, [order(`O${batchDay}`, batchDay, 100), order(`P${batchDay}`, batchDay, 7, 'B')]);
       await runDay(database, { target: batchDay });
     }
+    const closed = await balancesOf(database);
     await givenOrders(database, [order('L1', '2026-11-27', 30), order('L2', '2026-11-27', 1, 'LATE')]);
-    await runDay(database);
+    expect(await runDay(database)).toMatchObject({ outcome: 'OK' });
+    expect(await balancesOf(database)).toEqual(closed);
+    expect(await contradictions(database)).toEqual([]);
+    await runDay(database, { target: '2026-11-30' });
     const lines = await balancesOf(database);
-    expect(lines).toContain('account_balance 2026-11-29 MERCHANT_PAYABLE A USD -230 0 100 -330');
+    expect(lines.filter((line) => !line.includes(' 2026-11-30 '))).toEqual(closed);
+    expect(lines).toContain('account_balance 2026-11-30 MERCHANT_PAYABLE A USD -300 0 30 -330');
     expect(lines).toEqual(await expected(database));
     expect(await contradictions(database)).toEqual([]);
-    for (const batchDay of ['2026-11-27', '2026-11-28', '2026-11-29']) {
+    for (const batchDay of ['2026-11-27', '2026-11-28', '2026-11-29', '2026-11-30']) {
       expect(await reconcileDay(database, batchDay)).toMatchObject({ outcome: 'OK' });
     }
   });
 
-  test('of later days follow an account that never moved on them, where their ledger account did', async () => {
+  test('of a day whose first orders come after a later day was closed are those of the open day', async () => {
     const { database } = current();
-    // The two have MERCHANT_PAYABLE in common, and no account of it.
     await givenOrders(database, [{ orderNo: 'O1', accountNo: 'A', type: 'FEE', minor: 1, batchDay: '2026-11-29' }]);
     await runDay(database);
     await givenOrders(database, [{ orderNo: 'O2', accountNo: 'B', minor: 1, batchDay: '2026-11-27' }]);
-    await runDay(database);
+    expect(await runDay(database)).toMatchObject({ catchUp: [{ batchDay: '2026-11-27', outcome: 'OK' }] });
+    await runDay(database, { target: '2026-12-01' });
+    expect(await balancesOf(database)).toContain('account_balance 2026-11-30 MERCHANT_PAYABLE B USD 0 0 1 -1');
     expect(await balancesOf(database)).toEqual(await expected(database));
     expect(await contradictions(database)).toEqual([]);
   });
@@ -151,6 +163,7 @@ onEachDatabase('balances', (current) => {
           );
           await runDay(database);
         }
+        await runDay(database, { target: '2026-11-30' });
         const lines = await balancesOf(database);
         expect(lines).toEqual(await expected(database));
         expect(await contradictions(database)).toEqual([]);

@@ -16,7 +16,7 @@ const unicode = 'Zażółć\u{1F4B0}';
 
 interface Link {
   linkNo: string;
-  batchDay: string;
+  bookingDay: string;
   entries: string;
   previousHead: string;
   head: string;
@@ -24,11 +24,17 @@ interface Link {
 
 async function links(database: Database): Promise<Link[]> {
   const rows = await database.read((session) =>
-    session.tuples('select link_no, batch_day, entries, previous_head, head from chain_link order by link_no'),
+    session.tuples('select link_no, booking_day, entries, previous_head, head from chain_link order by link_no'),
   );
   return rows.map((row) => {
-    const [linkNo, batchDay, entries, previousHead, head] = row.map(String) as [string, string, string, string, string];
-    return { linkNo, batchDay, entries, previousHead, head };
+    const [linkNo, bookingDay, entries, previousHead, head] = row.map(String) as [
+      string,
+      string,
+      string,
+      string,
+      string,
+    ];
+    return { linkNo, bookingDay, entries, previousHead, head };
   });
 }
 
@@ -57,7 +63,7 @@ onEachDatabase('the hash chain', (current) => {
   test('links each closed day to the one before, and its head is in the document and the report', async () => {
     const { database, url } = current();
     const made = await links(database);
-    expect(made.map(({ linkNo, batchDay }) => [linkNo, batchDay])).toEqual([
+    expect(made.map(({ linkNo, bookingDay }) => [linkNo, bookingDay])).toEqual([
       ['1', '2026-11-28'],
       ['2', day],
     ]);
@@ -98,21 +104,23 @@ onEachDatabase('the hash chain', (current) => {
     const { database } = current();
     const [first, second] = await links(database);
     const digests = await database.read((session) =>
-      session.tuples('select digest from journal_entry where batch_day = ? order by id', [day]),
+      session.tuples('select digest from journal_entry where booking_day = ? order by id', [day]),
     );
     const lines = ['settle.link.1', first?.head, day, ...digests.map(([digest]) => toText(digest)), ''].join('\n');
     expect(spawnSync('sha256sum', { input: lines, encoding: 'utf8' }).stdout.slice(0, 64)).toBe(second?.head);
   });
 
-  test('takes entries that come late as a further link of their day, and rewrites no head', async () => {
+  test('takes entries that come late into the link of the day that is open, and touches no link that is there', async () => {
     const { database } = current();
     const before = await links(database);
     await givenOrders(database, [{ orderNo: 'L1', accountNo: 'A1', minor: 3, batchDay: '2026-11-28' }]);
     await runDay(database);
+    expect(await links(database)).toEqual(before);
+    await runDay(database, { target: '2026-11-30' });
     const after = await links(database);
     expect(after.slice(0, 2)).toEqual(before);
     expect(after.slice(2)).toMatchObject([
-      { linkNo: '3', batchDay: '2026-11-28', entries: '1', previousHead: before[1]?.head },
+      { linkNo: '3', bookingDay: '2026-11-30', entries: '1', previousHead: before[1]?.head },
     ]);
     expect(await broken(database)).toEqual({ keys: [], problems: [] });
   });
@@ -121,13 +129,14 @@ onEachDatabase('the hash chain', (current) => {
     const { database } = current();
     await runDay(database, { target: '2026-11-30' });
     await runDay(database, { target: '2026-11-30' });
-    expect((await links(database)).slice(2)).toMatchObject([{ batchDay: '2026-11-30', entries: '0' }]);
+    expect((await links(database)).slice(2)).toMatchObject([{ bookingDay: '2026-11-30', entries: '0' }]);
     expect(await broken(database)).toEqual({ keys: [], problems: [] });
   });
 
   test.each([
     ['journal_entry', `biz_no = 'S9.9.9'`],
     ['journal_entry', `type = 'OTHER'`],
+    ['journal_entry', `batch_day = '2026-11-27'`],
     ['journal_entry', 'run_id = 99'],
     ['journal_entry', 'run_id = null'],
     ['journal_entry', 'ledger_entries = ledger_entries + 1'],
@@ -168,18 +177,23 @@ onEachDatabase('the hash chain', (current) => {
     ],
     [
       'an entry moved to another day',
-      [`update journal_entry set batch_day = '2026-11-28' where id = 3`],
+      [`update journal_entry set booking_day = '2026-11-28' where id = 3`],
+      'chain_link 2',
+    ],
+    [
+      'an entry moved to an open day',
+      [`update journal_entry set booking_day = '2026-12-05' where id = 3`],
       'chain_link 2',
     ],
     [
       'an entry added later',
       [
-        `insert into journal_entry (id, biz_no, type, batch_day, ledger_entries, posted_at) values (999, 'X', 'SETTLEMENT', '${day}', 0, '2026-11-30 01:00:00.000')`,
+        `insert into journal_entry (id, biz_no, type, batch_day, booking_day, ledger_entries, posted_at) values (999, 'X', 'SETTLEMENT', '${day}', '${day}', 0, '2026-11-30 01:00:00.000')`,
       ],
-      `batch ${day}`,
+      'chain_link 2',
     ],
     ['a link that is gone', ['delete from chain_link where link_no = 1'], 'chain_link 2'],
-    ['the last link gone', ['delete from chain_link where link_no = 2'], `batch ${day}`],
+    ['the last link gone', ['delete from chain_link where link_no = 2'], `chain_link ${day}`],
     ['another head', [`update chain_link set head = '${'1'.repeat(64)}' where link_no = 1`], 'chain_link 1'],
     [
       'another head before',
@@ -187,8 +201,13 @@ onEachDatabase('the hash chain', (current) => {
       'chain_link 2',
     ],
     ['another count', ['update chain_link set entries = entries + 1 where link_no = 2'], 'chain_link 2'],
-    ['another range', ['update chain_link set after_id = after_id + 3 where link_no = 2'], 'chain_link 2'],
-    ['another day', [`update chain_link set batch_day = '2026-11-27' where link_no = 1`], 'batch 2026-11-28'],
+    ['another day', [`update chain_link set booking_day = '2026-11-27' where link_no = 1`], 'chain_link 2026-11-28'],
+    [
+      'an earlier day than the one before',
+      [`update chain_link set booking_day = '2026-11-27' where link_no = 2`],
+      'chain_link 2',
+    ],
+    ['an open day', [`update chain_link set booking_day = '2026-12-05' where link_no = 2`], 'chain_link 2'],
   ])('names the link of %s', async (what, statements, key) => {
     const { database } = current();
     // Ids go on counting on each database: the third journal entry of the day is meant.

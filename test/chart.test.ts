@@ -125,7 +125,15 @@ onEachDatabase('ledger.chart', (current) => {
       work: (trx) =>
         trx.insertMany(
           'general_balance',
-          ['batch_day', 'ledger_account', 'currency', 'opening_minor', 'debit_minor', 'credit_minor', 'closing_minor'],
+          [
+            'booking_day',
+            'ledger_account',
+            'currency',
+            'opening_minor',
+            'debit_minor',
+            'credit_minor',
+            'closing_minor',
+          ],
           [[day, 'BANK_FEES', 'EUR', '0', '1', '0', '1']],
         ),
     });

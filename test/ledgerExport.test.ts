@@ -191,7 +191,15 @@ onEachDatabase('settle ledger export', (current) => {
 
 describe('the beancount form', () => {
   const entry = (subAccount: string): ExportedEntry => ({
-    ...{ id: 7n, bizNo: 'S1.1.1', type: 'SETTLEMENT', batchDay: day, runId: 3n, postedAt: '2026-11-30T01:00:00.000Z' },
+    ...{
+      id: 7n,
+      bizNo: 'S1.1.1',
+      type: 'SETTLEMENT',
+      batchDay: day,
+      bookingDay: day,
+      runId: 3n,
+      postedAt: '2026-11-30T01:00:00.000Z',
+    },
     entries: [
       {
         lineNo: 1,

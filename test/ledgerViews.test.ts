@@ -28,12 +28,12 @@ onEachDatabase('The books', (db) => {
     const told = ({
       code,
       subAccount,
-      batchDay,
+      bookingDay,
       openingMinor,
       debitMinor,
       creditMinor,
       balanceMinor,
-    }: LedgerBalance) => [...[code, subAccount, batchDay, openingMinor, debitMinor, creditMinor, balanceMinor]];
+    }: LedgerBalance) => [...[code, subAccount, bookingDay, openingMinor, debitMinor, creditMinor, balanceMinor]];
     expect(usd.map(told)).toEqual([
       ['ADJUSTMENTS', null, '2026-11-29', 0n, 0n, 1n, -1n],
       ['CHANNEL_RECEIVABLE', 'CARD', '2026-11-28', 0n, 10_000n, 250n, 9_750n],
@@ -58,7 +58,7 @@ onEachDatabase('The books', (db) => {
     ]);
   });
 
-  test('--as-of leaves out later batch days', async () => {
+  test('--as-of leaves out what is booked on later days', async () => {
     const asOf = await db().database.read((session) => ledgerBalances(session, { account: 'M1', asOf: '2026-11-28' }));
     expect(asOf.map((row) => row.balanceMinor)).toEqual([9_970n]);
   });
@@ -77,7 +77,7 @@ onEachDatabase('The books', (db) => {
     );
     expect(JSON.parse(stdout)).toMatchObject({
       ...{ schema: 'settle.ledgerBalances', ledgerAccount: 'FEE_INCOME', asOf: '2026-11-29', notClosed: [] },
-      balances: [{ code: 'FEE_INCOME', batchDay: '2026-11-28', openingMinor: '0', balanceMinor: '30' }],
+      balances: [{ code: 'FEE_INCOME', bookingDay: '2026-11-28', openingMinor: '0', balanceMinor: '30' }],
     });
     const unknown = await settle(['ledger', 'balances', '--ledger-account', 'FEES'], { url: db().url });
     expect(unknown).toMatchObject({ code: 2, stdout: '' });

@@ -42,6 +42,7 @@ async function givenMessages(database: Database): Promise<LedgerIntake[]> {
     id,
     bizNo: `S1.1.${String(id)}`,
     orders: orderIds.length,
+    batchDay: day,
     open: () => ({
       bizNo: `S1.1.${String(id)}`,
       batchDay: day,

@@ -24,8 +24,8 @@ const settleLateOrder = (committedAt: string): string[] => [
    values (600, 'LEDGER', 'S8.1.1', '${day}', 'M1', 1,
      '{"v":1,"batchDay":"${day}","accountNo":"M1","currency":"USD","netMinor":"9","lines":[{"type":"PAYMENT","channel":"CARD","orders":1,"amountMinor":"9"}],"orderIds":"1180"}',
      'SENT', '${committedAt}', '${committedAt}')`,
-  `insert into journal_entry (id, biz_no, type, batch_day, ledger_entries, posted_at)
-   values (600, 'S8.1.1', 'SETTLEMENT', '${day}', 2, '${committedAt}')`,
+  `insert into journal_entry (id, biz_no, type, batch_day, booking_day, ledger_entries, posted_at)
+   values (600, 'S8.1.1', 'SETTLEMENT', '${day}', '2026-11-30', 2, '${committedAt}')`,
   `insert into ledger_entry (journal_entry_id, line_no, ledger_account, sub_account, side, amount_minor, currency)
    values (600, 1, 'CHANNEL_RECEIVABLE', 'CARD', 'DEBIT', 9, 'USD'), (600, 2, 'MERCHANT_PAYABLE', 'M1', 'CREDIT', 9, 'USD')`,
   `update source_total set orders = 7, amount_minor = '1927' where batch_day = '${day}' and currency = 'USD' and type = 'PAYMENT'`,
@@ -39,8 +39,10 @@ const unpostMessage: string[] = [
   `update settlement_order set state = 'PROCESSING', version = 1, finished_at = null
     where run_id = 7 and chunk_no = 1 and account_no = 'M1' and currency = 'USD'`,
 ];
-const reopen = (state: string): string =>
-  `update batch set state = '${state}', closed_at = null, orders_at_close = null where batch_day = '${day}'`;
+const reopen = (state: string): string[] => [
+  `update batch set state = '${state}', closed_at = null, orders_at_close = null where batch_day = '${day}'`,
+  `update ledger_period set closed_through = '2026-11-28'`,
+];
 
 onEachDatabase('reconciling a day', (current) => {
   const apply = (
@@ -128,17 +130,22 @@ onEachDatabase('reconciling a day', (current) => {
   describe('work that is still to be done is no contradiction', () => {
     test.each([
       ['orders not claimed yet', ['batch-totals', 'orders-left', 'balances'], claimsOnly('SETTLING')],
-      ['messages not posted yet', ['batch-totals', 'orders-left', 'balances'], [reopen('POSTING'), ...unpostMessage]],
+      [
+        'messages not posted yet',
+        ['batch-totals', 'orders-left', 'balances'],
+        [...reopen('POSTING'), ...unpostMessage],
+      ],
       [
         'a message posted, but not marked SENT yet',
         ['orders-left'],
-        [reopen('POSTING'), `update outbox set state = 'NEW', sent_at = null where id = 502`],
+        [...reopen('POSTING'), `update outbox set state = 'NEW', sent_at = null where id = 502`],
       ],
       [
-        'entries of a run that was cut off before it made the balances',
+        'a run that was cut off before it made the balances',
         ['balances'],
         [
-          ...settleLateOrder('2026-12-01'),
+          ...reopen('RECONCILING'),
+          `update balanced_day set entries = null where booking_day = '${day}'`,
           `insert into run (id, batch_day, kind, state, fencing_no, owner, from_id, reached_id, top_id, stage, started_at, heartbeat_at)
            values (8, '${day}', 'RUN', 'RUNNING', 2, '{}', 1170, 1180, 1180, 'POSTING', '2026-12-01', '2026-12-01')`,
         ],
@@ -175,16 +182,16 @@ onEachDatabase('reconciling a day', (current) => {
       expect(await contradictions()).toEqual([]);
     });
 
-    test('but balances that the last run should have made anew are one', async () => {
-      await apply(settleLateOrder('2026-12-01'));
+    test('but balances of a closed day that are not made of all its entries are one', async () => {
+      await apply([`update balanced_day set entries = entries - 1 where booking_day = '${day}'`]);
       expect(wanted(await reconcileDay(current().database, day))).toEqual(['balances']);
       expect((await reconcileDay(current().database, day)).outcome).toBe('CONTRADICTION');
-      expect(await contradictions()).toMatchObject([{ table: 'batch', key: day }]);
+      expect(await contradictions()).toMatchObject([{ table: 'balanced_day', key: day }]);
     });
 
     test('but a difference beside it is one', async () => {
       await apply([
-        reopen('POSTING'),
+        ...reopen('POSTING'),
         ...unpostMessage,
         'update net set amount_minor = 901 where net_no = 1 and run_id = 7',
       ]);
@@ -192,7 +199,7 @@ onEachDatabase('reconciling a day', (current) => {
     });
   });
 
-  test('an order that came late is folded into its closed day', async () => {
+  test('an order that came late belongs to its closed day, and is booked on the open one', async () => {
     await apply(settleLateOrder('2026-12-01'), { balance: true });
     expect((await reconcileDay(current().database, day)).outcome).toBe('OK');
     expect(await contradictions()).toEqual([]);
@@ -259,7 +266,7 @@ onEachDatabase('reconciling a day', (current) => {
 /** Chunk 1 of the day was never claimed: its orders are INIT, and nothing hangs on it. */
 function claimsOnly(state: string): string[] {
   return [
-    reopen(state),
+    ...reopen(state),
     'delete from ledger_entry where journal_entry_id in (501, 502, 503)',
     'delete from journal_entry where id in (501, 502, 503)',
     'delete from outbox where id in (501, 502, 503)',

@@ -106,7 +106,7 @@ function shape(sql: string): string {
 }
 
 const own =
-  /\b(settlement_order|account|batch|source_total|run|lease|chunk|net|outbox|journal_entry|ledger_entry|quarantine|withdrawn_order|operator_action)\b/;
+  /\b(settlement_order|account|batch|source_total|run|lease|chunk|net|outbox|journal_entry|ledger_entry|quarantine|withdrawn_order|operator_action|ledger_period|balanced_day)\b/;
 const shapes = (): string[] => [...new Set(sent.map(({ sql }) => shape(sql)))].filter((sql) => own.test(sql)).sort();
 const offending = (rule: RegExp): string[] => shapes().filter((sql) => rule.test(sql));
 
@@ -153,7 +153,7 @@ describe('no statement', () => {
 
 /** Changes that find their rows otherwise than by primary key: few rows, or none on most nights. */
 const byOtherKeys = [
-  /^delete from (source_total|account_balance|general_balance) where batch_day = /, // by the first part of the key
+  /^delete from (source_total where batch_day|(account|general)_balance where booking_day) = /, // by the first part of the key
   /^update quarantine set .* where batch_day = '\?' and account_no = '\?' and active = N/, // unique key
   /^update outbox set .* where state = '\?' and biz_no in /, // unique key; messages put back by hand
   /^update run set .* where state = '\?' and fencing_no <> N|^update run set state = '\?'.* where state = /, // runs found dead
@@ -168,6 +168,8 @@ test('every UPDATE and DELETE names its rows by primary key, or is one of a few 
     lease: /where job = /,
     outbox: /where id (in \(|= |between )/,
     quarantine: /where id (in \(|= |between )/,
+    ledger_period: /where id = /,
+    balanced_day: /where booking_day (=|>=) /,
   };
   const changing = shapes().filter((sql) => /^(update|delete)/i.test(sql));
   const tableOf = (sql: string): string => /^(?:update|delete from) ([a-z_]+)/.exec(sql)?.[1] ?? '';

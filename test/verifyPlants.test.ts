@@ -38,7 +38,7 @@ const orderColumns =
 const netColumns = 'run_id chunk_no net_no account_no currency orders amount_minor biz_no';
 const chunkColumns = 'run_id chunk_no batch_day lane first_id last_id orders nets committed_at';
 const outboxColumns = 'id topic biz_no batch_day account_no orders payload state created_at sent_at';
-const journalColumns = 'id biz_no type batch_day ledger_entries posted_at';
+const journalColumns = 'id biz_no type batch_day booking_day ledger_entries posted_at';
 const legColumns = 'journal_entry_id line_no ledger_account sub_account side amount_minor currency';
 
 const orders: Plant[] = [
@@ -399,10 +399,11 @@ const frame: Plant[] = [
   ],
 ];
 
+const booked = `booking_day = '2026-11-29'`;
 const account = (set: string): string =>
-  `update account_balance set ${set} where ${day} and ledger_account = 'MERCHANT_PAYABLE' and sub_account = 'M1' and currency = 'USD'`;
+  `update account_balance set ${set} where ${booked} and ledger_account = 'MERCHANT_PAYABLE' and sub_account = 'M1' and currency = 'USD'`;
 const general = (set: string): string =>
-  `update general_balance set ${set} where ${day} and ledger_account = 'MERCHANT_PAYABLE' and currency = 'USD'`;
+  `update general_balance set ${set} where ${booked} and ledger_account = 'MERCHANT_PAYABLE' and currency = 'USD'`;
 const m1 = '2026-11-29 MERCHANT_PAYABLE/M1 USD';
 
 const balances: Plant[] = [
@@ -419,13 +420,18 @@ const balances: Plant[] = [
   ['a balance that moved otherwise', account(`debit_minor = '216'`), 'balances', 'MERCHANT_PAYABLE USD', 'reconcile'],
   [
     'a missing balance',
-    `delete from account_balance where ${day} and sub_account = 'M2'`,
+    `delete from account_balance where ${booked} and sub_account = 'M2'`,
     'balance',
     '2026-11-29 MERCHANT_PAYABLE/M2 USD',
   ],
   ['a balance of another account', account(`sub_account = 'M9'`), 'balance', '2026-11-29 MERCHANT_PAYABLE/M9 USD'],
-  ['a balance of another day', account(`batch_day = '2026-11-27'`), 'balance', m1],
-  ['a balance of a day without a batch', account(`batch_day = '2026-12-01'`), 'batch', '2026-12-01'],
+  ['a balance of another day', account(`booking_day = '2026-11-27'`), 'balance', m1],
+  [
+    'a balance of a day without entries',
+    account(`booking_day = '2026-12-01'`),
+    'balance',
+    '2026-12-01 MERCHANT_PAYABLE/M1 USD',
+  ],
   [
     'a ledger account that closes otherwise',
     general(`closing_minor = '0'`),
@@ -441,15 +447,66 @@ const balances: Plant[] = [
   ],
   [
     'a missing ledger account',
-    `delete from general_balance where ${day} and ledger_account = 'ADJUSTMENTS'`,
+    `delete from general_balance where ${booked} and ledger_account = 'ADJUSTMENTS'`,
     'balances',
     'ADJUSTMENTS USD',
     'reconcile',
   ],
-  ['balances of fewer entries', `update batch set balanced_entries = 7 where ${day}`, 'balance', '2026-11-29'],
+  ['balances of fewer entries', `update balanced_day set entries = 7 where ${booked}`, 'balance', '2026-11-29'],
 ];
 
-const plants: Plant[] = [...balances, ...orders, ...nets, ...chunks, ...messages, ...journals, ...ledger, ...frame];
+const period: Plant[] = [
+  [
+    'books that are closed further than the batches',
+    `update ledger_period set booking_day = '2027-01-02', closed_through = '2027-01-01'`,
+    'period',
+    '1',
+  ],
+  [
+    'books that are closed less far than the batches',
+    `update ledger_period set closed_through = '2026-11-28'`,
+    'period',
+    '1',
+  ],
+  ['books that were opened again', `update ledger_period set closed_through = null`, 'period', '1'],
+  [
+    'an open day that is not after the last batch',
+    `update ledger_period set closed_through = '2026-11-28', booking_day = '2026-11-29'`,
+    'period',
+    '1',
+  ],
+  ['an entry that is booked before its business', journal(`booking_day = '2026-11-28'`), 'period', '502'],
+  [
+    'an entry that is booked later although it came in time',
+    journal(`booking_day = '2026-12-01', run_id = 1`),
+    'period',
+    '502',
+  ],
+  [
+    'an entry that is booked later although it came in time',
+    journal(`booking_day = '2026-12-01', run_id = 1`),
+    'hash-chain',
+    '2',
+  ],
+  [
+    'an entry of an open day that is booked later',
+    ['update ledger_period set closed_through = null', journal(`booking_day = '2026-12-01'`)],
+    'period',
+    '502',
+  ],
+];
+
+const plants: Plant[] = [
+  ...period,
+  ...balances,
+  ...orders,
+  ...nets,
+  ...chunks,
+  ...messages,
+  ...journals,
+  ...ledger,
+  ...frame,
+];
 
 onEachDatabase('a planted change', (database) => {
   let found = 0;

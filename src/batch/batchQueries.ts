@@ -12,6 +12,7 @@ import {
 } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import type { BatchState, MessageState } from '../kernel/states.js';
+import { closeDay, openDay } from '../ledger/period.js';
 import type { CurrencyTotal } from '../orders/order.js';
 import { currencyTotalIn, type SourceTotal } from '../orders/queries.js';
 import { andInShard, type Shard } from '../sharding/shard.js';
@@ -51,6 +52,7 @@ export async function batchesBefore(session: Session, from: BatchDay, before: Ba
   return rows.map(toBatch);
 }
 
+/** Opens a batch, and with it the day in the books. */
 export async function insertBatch(trx: Transaction, batch: BatchRow, now: string): Promise<void> {
   await trx.change('insert into batch (batch_day, state, cut_off, top_id, opened_at) values (?, ?, ?, ?, ?)', [
     batch.day,
@@ -59,6 +61,7 @@ export async function insertBatch(trx: Transaction, batch: BatchRow, now: string
     batch.topId,
     fromInstant(trx.dialect, now),
   ]);
+  await openDay(trx, batch.day);
 }
 
 export async function raiseTopId(trx: Transaction, day: BatchDay, topId: bigint): Promise<void> {
@@ -78,12 +81,14 @@ export async function moveBatch(trx: Transaction, day: BatchDay, from: BatchStat
   ]);
 }
 
-export async function closeBatch(trx: Transaction, day: BatchDay, orders: number, now: string): Promise<number> {
-  return trx.change(
+/** Closes a batch, and with it the books up to its day. */
+export async function closeBatch(trx: Transaction, day: BatchDay, orders: number, now: string): Promise<void> {
+  const closed = await trx.change(
     `update batch set state = 'CLOSED', closed_at = ?, orders_at_close = ?, version = version + 1
       where batch_day = ? and state = 'RECONCILING'`,
     [fromInstant(trx.dialect, now), orders, day],
   );
+  if (closed === 1) await closeDay(trx, day);
 }
 
 /** Late orders were settled under a day that stays closed: what it holds is counted anew. */

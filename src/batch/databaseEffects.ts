@@ -6,8 +6,8 @@ import { fromInstant } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { instantText, type Clock } from '../kernel/clock.js';
 import { batchMoves, move } from '../kernel/states.js';
-import { balanceDay } from '../ledger/balances.js';
-import { insertLink, lastLink, nextLink } from '../ledger/chain.js';
+import { balancesThrough } from '../ledger/balances.js';
+import { insertLink, linkOf, linksThrough } from '../ledger/chain.js';
 import { postSettlements } from '../ledger/postSettlements.js';
 import type { CurrencyTotal, Order } from '../orders/order.js';
 import { initOrders, movedOrders, signedTotals, sourceTotals, topOrderId, unchangedOrders } from '../orders/queries.js';
@@ -19,7 +19,7 @@ import { finishing } from '../settlement/finishing.js';
 import type { SettlementPlan } from '../settlement/planSettlement.js';
 import { settleChunk } from '../settlement/settleChunk.js';
 import { laneOf } from '../sharding/planChunks.js';
-import { bookEndOfDay } from '../terms/bookEndOfDay.js';
+import { bookEndOfDay, type EndedDay } from '../terms/bookEndOfDay.js';
 import { cutOffOf, type Calendar } from './calendar.js';
 import type { CancelledShard } from './cancelledShard.js';
 import type { BatchEffects, ClosedRun, DayProof, Leftover, Posting, WithdrawnOrder } from './effects.js';
@@ -195,12 +195,12 @@ export class DatabaseEffects implements BatchEffects {
     return this.database.read((session) => unsentMessages(session, run.day, run.request.shard));
   }
 
-  bookTerms(run: Run): Promise<number> {
+  bookTerms(run: Run): Promise<EndedDay> {
     return bookEndOfDay(this.database, run, { now: this.now, fence: this.fence });
   }
 
   async balance(run: Run, signal: AbortSignal): Promise<void> {
-    await balanceDay(this.database, run.day, { fence: this.fence, signal });
+    await balancesThrough(this.database, run.day, { fence: this.fence, signal });
   }
 
   reconcile(run: Run): Promise<DayProof> {
@@ -210,12 +210,12 @@ export class DatabaseEffects implements BatchEffects {
   async close(run: Run, complete: boolean, leftover: readonly Leftover[], orders: number): Promise<ClosedRun> {
     const left = new Map<string, number>();
     for (const { accountNo, orders } of leftover) left.set(accountNo, (left.get(accountNo) ?? 0) + orders);
-    const link = complete ? await nextLink(this.database, run.day) : null;
+    const links = complete ? await linksThrough(this.database, run.day) : [];
     const closed = await this.write('close day', async (trx) => {
       await recountQuarantine(trx, run.day, left);
       if (complete) {
         await noteRetried(trx, run.released, run.id);
-        if (link !== null) await insertLink(trx, link, run.id, this.now());
+        for (const link of links) await insertLink(trx, link, run.id, this.now());
         if (run.late) await recountClosedBatch(trx, run.day, orders);
         else await closeBatch(trx, run.day, orders, this.now());
       }
@@ -223,11 +223,11 @@ export class DatabaseEffects implements BatchEffects {
       return (await batchOf(trx, run.day))?.state === 'CLOSED';
     });
     const counts = await this.database.read((session) => accountCounts(session, run.day, run.request.shard));
-    const last = await this.database.read((session) => lastLink(session, run.day));
+    const link = await this.database.read((session) => linkOf(session, run.day));
     const ledgerHead =
-      last === null
+      link === null
         ? null
-        : { link: Number(last.linkNo), entries: last.entries, head: last.head, previousHead: last.previousHead };
+        : { link: Number(link.linkNo), entries: link.entries, head: link.head, previousHead: link.previousHead };
     return { settledAccounts: counts.settled, carriedForward: counts.carriedForward, closed, ledgerHead };
   }
 

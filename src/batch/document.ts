@@ -4,6 +4,7 @@ import type { CurrencyTotal } from '../orders/order.js';
 import type { CancelledShard } from './cancelledShard.js';
 import type { LedgerHead, RunCheck } from './effects.js';
 import { shardText } from '../sharding/shard.js';
+import type { TermsTotal } from '../terms/bookEndOfDay.js';
 import type { Run } from './run.js';
 import type { Tally } from './tally.js';
 
@@ -45,6 +46,8 @@ export interface RunDocument {
   };
   /** What this run claimed itself; `totals` are those of the whole day. */
   settledNow: CurrencyTotal[];
+  /** What this run booked at the end of the day, as the terms of the accounts want it; a dry run, what it would book. */
+  terms: readonly TermsTotal[];
   accounts: { settled: number; quarantined: number; carriedForward: number };
   checks: RunCheck[];
   /** The end of the day's hash chain; null while the day is not closed. */
@@ -87,6 +90,7 @@ export function emptyDocument(run: Run, tally: Tally, dryRun: boolean): RunDocum
     watermark: { from: run.fromId.toString(), reached: tally.reachedId.toString(), top: run.topId.toString() },
     totals: { source: run.source, read: [], claimed: [], outbox: [], posted: [] },
     settledNow: [],
+    terms: tally.terms,
     accounts: { settled: 0, quarantined: run.setAside.size, carriedForward: 0 },
     checks: [],
     ledgerHead: null,
@@ -107,7 +111,7 @@ export function emptyDocument(run: Run, tally: Tally, dryRun: boolean): RunDocum
 /** The document that a run stored. */
 export function storedDocument(text: string): RunDocument {
   return JSON.parse(text, (key, value: unknown) =>
-    key === 'netMinor' ? BigInt(value as string) : value,
+    key === 'netMinor' || key === 'amountMinor' ? BigInt(value as string) : value,
   ) as RunDocument;
 }
 

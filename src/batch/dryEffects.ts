@@ -6,6 +6,8 @@ import { Totals, type CurrencyTotal, type Order } from '../orders/order.js';
 import { initOrders, signedTotals, sourceTotals, topOrderId } from '../orders/queries.js';
 import { netPositions } from '../reports/queries.js';
 import { messagesOf, type SettlementPlan } from '../settlement/planSettlement.js';
+import { dryEndOfDay, type EndedDay } from '../terms/bookEndOfDay.js';
+import type { PlannedNet } from '../terms/plannedEnd.js';
 import { isInShard } from '../sharding/shard.js';
 import { cutOffOf, type Calendar } from './calendar.js';
 import type { BatchEffects, ClosedRun, DayProof, Leftover, WithdrawnOrder } from './effects.js';
@@ -28,6 +30,8 @@ interface Planned {
 export class DryEffects implements BatchEffects {
   readonly dryRun = true;
   private readonly planned = new Map<string, Planned>();
+  /** Nets under terms, by account and currency. */
+  private readonly underTerms = new Map<string, PlannedNet>();
   private readonly debits = new Map<string, bigint>();
   private readonly credits = new Map<string, bigint>();
   private parked: readonly CurrencyTotal[] = [];
@@ -57,6 +61,11 @@ export class DryEffects implements BatchEffects {
       }
       this.addPlanned({ accountNo, currency, orders: orderIds.length, netMinor });
     }
+    for (const { accountNo, currency, amountMinor, terms } of plan.nets) {
+      if (terms === undefined) continue;
+      const { termsId, feeMinor, feeRest, paymentMinor } = terms;
+      this.addUnderTerms({ accountNo, currency, termsId, netMinor: amountMinor, feeMinor, feeRest, paymentMinor });
+    }
     return Promise.resolve();
   }
 
@@ -67,6 +76,21 @@ export class DryEffects implements BatchEffects {
     else {
       known.orders += net.orders;
       known.netMinor += net.netMinor;
+    }
+  }
+
+  private addUnderTerms(net: PlannedNet): void {
+    const key = net.currency + net.accountNo;
+    const known = this.underTerms.get(key);
+    if (known === undefined) this.underTerms.set(key, net);
+    else {
+      this.underTerms.set(key, {
+        ...known,
+        netMinor: known.netMinor + net.netMinor,
+        feeMinor: known.feeMinor + net.feeMinor,
+        feeRest: known.feeRest + net.feeRest,
+        paymentMinor: known.paymentMinor + net.paymentMinor,
+      });
     }
   }
 
@@ -161,8 +185,10 @@ export class DryEffects implements BatchEffects {
     return Promise.resolve();
   }
 
-  bookTerms(): Promise<number> {
-    return Promise.resolve(0);
+  /** What it would book, by the nets that are there and those that are planned. */
+  bookTerms(run: Run): Promise<EndedDay> {
+    if (run.request.shard !== null) return Promise.resolve({ messages: 0, totals: [] });
+    return dryEndOfDay(this.database, run.day, [...this.underTerms.values()]);
   }
 
   noteCancelledShard(): Promise<void> {

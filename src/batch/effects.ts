@@ -3,6 +3,7 @@ import type { Check, Reconciliation } from '../reconciliation/reconcile.js';
 import type { CurrencyTotal, Order } from '../orders/order.js';
 import type { SettlementPlan } from '../settlement/planSettlement.js';
 import type { SetAside } from '../settlement/quarantine.js';
+import type { EndedDay } from '../terms/bookEndOfDay.js';
 import type { CancelledShard } from './cancelledShard.js';
 import type { RunEnd, RunProgress } from './runQueries.js';
 import type { Run, RunRequest, Stage } from './run.js';
@@ -86,8 +87,8 @@ export interface BatchEffects {
   refreeze(run: Run): Promise<void>;
   /** Delivers the outbox until nothing is NEW; returns how many messages of the day are not SENT. */
   post(run: Run, posting: Posting): Promise<number>;
-  /** Ends a day that is wholly posted as the terms of its accounts want it; returns how many messages that makes. */
-  bookTerms(run: Run): Promise<number>;
+  /** Ends a day that is wholly posted as the terms of its accounts want it; returns what that makes. */
+  bookTerms(run: Run): Promise<EndedDay>;
   /** Makes the balances of the day from its entries; an abort of `signal` undoes what is not committed. */
   balance(run: Run, signal: AbortSignal): Promise<void>;
   reconcile(run: Run): Promise<DayProof>;

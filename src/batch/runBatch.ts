@@ -34,8 +34,10 @@ export async function runBatch(deps: BatchDeps, day: BatchDay, request: RunReque
       onCancelled: (shard) => recordCancelledShard(deps, run, tally, shard),
     };
     let unsent = await effects.post(run, posting);
-    if (unsent === 0 && owed(run, leftover).length === 0 && (await effects.bookTerms(run)) > 0) {
-      unsent = await effects.post(run, posting);
+    if (unsent === 0 && owed(run, leftover).length === 0) {
+      const ended = await effects.bookTerms(run);
+      tally.terms = ended.totals;
+      if (ended.messages > 0) unsent = await effects.post(run, posting);
     }
     await stages.enter('RECONCILING');
     await effects.balance(run, signal);

@@ -115,5 +115,6 @@ export async function alreadyClosed(database: Database, { target, dryRun }: RunD
     late: [],
     catchUp: [],
     settledNow: [],
+    terms: [],
   };
 }

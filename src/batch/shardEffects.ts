@@ -12,6 +12,7 @@ import {
 } from './batchQueries.js';
 import { DatabaseEffects } from './databaseEffects.js';
 import type { ClosedRun, DayProof } from './effects.js';
+import type { EndedDay } from '../terms/bookEndOfDay.js';
 import type { Run, RunRequest, Stage } from './run.js';
 import { openedRun, readInput } from './runInput.js';
 
@@ -61,8 +62,8 @@ export class ShardEffects extends DatabaseEffects {
   }
 
   /** A day ends for all accounts together. */
-  override bookTerms(): Promise<number> {
-    return Promise.resolve(0);
+  override bookTerms(): Promise<EndedDay> {
+    return Promise.resolve({ messages: 0, totals: [] });
   }
 
   /** Balances are those of the whole day. */

@@ -1,5 +1,6 @@
 import { Totals } from '../orders/order.js';
 import type { LaneTiming } from '../sharding/lanes.js';
+import type { TermsTotal } from '../terms/bookEndOfDay.js';
 import type { CancelledShard } from './cancelledShard.js';
 
 /** What a run has done so far: counted by the program, and compared at the end with what the tables say. */
@@ -11,6 +12,8 @@ export class Tally {
   readonly orders = { read: 0, claimed: 0, posted: 0 };
   readonly withdrawn: { orderNo: string; state: string }[] = [];
   readonly cancelledShards: CancelledShard[] = [];
+  /** What the run did at the end of the day, as the terms of its accounts wanted it. */
+  terms: readonly TermsTotal[] = [];
   slowest: LaneTiming[] = [];
   medianMs = 0;
   private chunks = 0;

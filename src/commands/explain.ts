@@ -15,10 +15,11 @@ export const account: Command<{ account: string; batchDay?: string }> = (context
     if (context.output === 'text') await context.print(`${accountText(found)}\n\nNext: ${printable(next)}`);
     else {
       const { accountNo, state, entries, ...rest } = found;
-      const timeline = entries.map(({ postedAt, bizNo, reason, amountMinor, currency }) => ({
+      const timeline = entries.map(({ postedAt, bizNo, type, bookingDay, reason, amountMinor, currency }) => ({
         at: postedAt,
         table: 'ledger_entry',
-        what: `${bizNo} ${reason ?? 'ORDERS'}`,
+        what: `${bizNo} ${reason ?? (type === 'SETTLEMENT' ? 'ORDERS' : type)}`,
+        bookingDay,
         amountMinor,
         currency,
       }));
@@ -37,10 +38,12 @@ export const account: Command<{ account: string; batchDay?: string }> = (context
 };
 
 function accountText(found: ExplainedAccount): string {
-  const { accountNo, state, batchDay, currencies, ordersLeft } = found;
+  const { accountNo, state, batchDay, currencies, ordersLeft, entries } = found;
   const lines = [printable(`Account ${accountNo} (${state}), batch day ${batchDay}.`), termsText(found)];
   if (ordersLeft > 0) lines.push(`${plural(ordersLeft, 'order')} of the day not posted yet, and not counted here.`);
   if (currencies.length === 0) lines.push('Nothing was ever booked for it.');
+  const later = [...new Set(entries.map(({ bookingDay }) => bookingDay))].filter((day) => day !== batchDay).sort();
+  if (later.length > 0) lines.push(`Part of it came after the day was closed, and is booked on ${later.join(', ')}.`);
   return [lines.join('\n'), ...currencies.map(currencyText)].join('\n\n');
 }
 

@@ -75,7 +75,7 @@ function balancesText(found: readonly LedgerBalance[]): string {
     row.code,
     row.subAccount ?? '-',
     row.currency,
-    row.batchDay,
+    row.bookingDay,
     formatMinorGrouped(row.openingMinor, row.currency),
     formatMinorGrouped(row.debitMinor, row.currency),
     formatMinorGrouped(row.creditMinor, row.currency),
@@ -105,10 +105,11 @@ export const entries: Command<{ account?: string; batchDay?: string; limit?: num
 
 function entriesText(found: readonly JournalEntryView[]): string {
   const rows = found.flatMap((entry) => {
-    const head = [entry.journalEntryId.toString(), entry.batchDay, entry.bizNo, momentText(entry.postedAt)];
+    const booked = entry.bookingDay === entry.batchDay ? '' : entry.bookingDay;
+    const head = [entry.journalEntryId.toString(), entry.batchDay, booked, entry.bizNo, momentText(entry.postedAt)];
     if (entry.ledgerEntries.length === 0) return [[...head, '(zero amounts only)', '', '', '', '', '']];
     return entry.ledgerEntries.map((leg, at) => [
-      ...(at === 0 ? head : ['', '', '', '']),
+      ...(at === 0 ? head : ['', '', '', '', '']),
       leg.ledgerAccount,
       leg.subAccount ?? '-',
       leg.side === 'DEBIT' ? formatMinorGrouped(leg.amountMinor, leg.currency) : '',
@@ -117,7 +118,9 @@ function entriesText(found: readonly JournalEntryView[]): string {
       leg.reason ?? '',
     ]);
   });
-  const columns = ['batch day', 'number', 'posted', 'ledger account', 'sub-account'].map((title) => ({ title }));
+  const columns = ['batch day', 'booked on', 'number', 'posted', 'ledger account', 'sub-account'].map((title) => ({
+    title,
+  }));
   return textTable([right('entry'), ...columns, right('debit'), right('credit'), { title: '' }, { title: '' }], rows);
 }
 

@@ -49,7 +49,7 @@ function attention(document: RunDocument): string[] {
   for (const late of document.late) {
     for (const { currency, orders, netMinor } of late.totals) {
       lines.push(
-        `  after ${late.batchDay} was closed: ${plural(orders, 'order')}, ${formatMinorGrouped(netMinor, currency)} ${currency}, settled under that day`,
+        `  after ${late.batchDay} was closed: ${plural(orders, 'order')}, ${formatMinorGrouped(netMinor, currency)} ${currency}, settled under that day, booked on the open one`,
       );
     }
   }
@@ -72,6 +72,10 @@ function figures(document: RunDocument): string[] {
       : `${countText(claimed)} claimed, ${countText(posted)} posted`;
     return `  ${currency}  ${plural(orders, 'order')}, net ${formatMinorGrouped(netMinor, currency)}; ${done}`;
   });
+  for (const { reason, currency, effects, amountMinor } of document.terms) {
+    const what = `${reason} ${dryRun ? 'would be booked' : 'booked'} ${plural(effects, 'time')}`;
+    lines.push(`  ${currency}  ${what}, ${formatMinorGrouped(amountMinor, currency)}`);
+  }
   if (lines.length === 0 && document.cancellation === null) lines.push('  No orders: a quiet day.');
   // Documents of before have none.
   if (document.ledgerHead?.head !== undefined) lines.push(`  ledger head ${document.ledgerHead.head}`);

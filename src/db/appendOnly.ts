@@ -6,6 +6,9 @@ import { toText } from './values.js';
 /** Tables whose rows are only ever added, each with a trigger against UPDATE and one against DELETE. */
 const tables = ['journal_entry', 'ledger_entry', 'chain_link', 'payout_move', 'payout_review'] as const;
 
+/** The trigger against entries on a closed day. */
+const closedDay = 'journal_entry_closed_day';
+
 /**
  * Triggers that ought to refuse changes of the books and are not there, or say something else: "journal_entry_no_update".
  * A server shows them only to a user with the TRIGGER privilege; to any other they are missing.
@@ -19,14 +22,18 @@ export async function missingTriggers(session: Session): Promise<string[]> {
            from information_schema.triggers where trigger_schema = database()`,
   );
   const there = new Map(rows.map((row) => [`${toText(row['of_table'])} ${toText(row['name'])}`, String(row['body'])]));
-  return tables.flatMap((table) =>
+  const isThere = (table: string, name: string, ...parts: string[]): boolean => {
+    const body = there.get(`${table} ${name}`)?.toLowerCase();
+    return parts.every((part) => body?.includes(part) === true);
+  };
+  const missing = tables.flatMap((table) =>
     ['update', 'delete']
-      .filter((event) => {
-        const body = there.get(`${table} ${table}_no_${event}`)?.toLowerCase();
-        return !(body?.includes(`before ${event}`) === true && body.includes('append-only'));
-      })
+      .filter((event) => !isThere(table, `${table}_no_${event}`, `before ${event}`, 'append-only'))
       .map((event) => `${table}_no_${event}`),
   );
+  if (!isThere('journal_entry', closedDay, 'before insert', 'closed_through', 'insert is refused'))
+    missing.push(closedDay);
+  return missing;
 }
 
 /** The statement that puts a trigger back. */

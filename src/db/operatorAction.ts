@@ -1,4 +1,4 @@
-import type { Session } from './session.js';
+import type { Transaction } from './session.js';
 import type { Unit } from './transaction.js';
 import { fromInstant } from './values.js';
 import { SettleError } from '../kernel/errors.js';
@@ -32,7 +32,7 @@ export function requireDecision(decision: Decision): void {
 export function audited<T>(
   action: string,
   decision: Decision,
-  work: (trx: Session) => Promise<{ subject: string | null; result: T }>,
+  work: (trx: Transaction) => Promise<{ subject: string | null; result: T }>,
 ): Unit<T> {
   let last: T | undefined;
   return {

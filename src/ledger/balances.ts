@@ -1,9 +1,10 @@
 import type { Database } from '../db/database.js';
 import type { Dialect, Session, Transaction } from '../db/session.js';
 import { repeatable } from '../db/transaction.js';
-import { toBigInt, toCount, toText } from '../db/values.js';
+import { toBigInt } from '../db/values.js';
 import { wideLess, widePlus, wideSum, wideTotal, wideZero } from '../db/wide.js';
 import type { BatchDay } from '../kernel/batchDay.js';
+import { bookedDays, isClosed, ledgerPeriod } from './period.js';
 
 export interface BalancePorts {
   fence: (trx: Transaction) => Promise<void>;
@@ -15,25 +16,25 @@ const entriesMax = 1_000_000;
 
 /**
  * Makes the balances of a day from its entries: one row for each ledger account, sub-ledger account and currency that
- * moved, and one for each ledger account and currency. Late entries change what later days open with, so those days are
- * made again too. Does nothing when they are made already; made in part, they are made from the start.
+ * moved, and one for each ledger account and currency; before it, those of days that have entries and no run of their own.
+ * Does nothing where they are made already, as those of closed days are; made in part, they are made from the start.
  */
-export async function balanceDay(database: Database, day: BatchDay, ports: BalancePorts): Promise<void> {
-  const { entries, balanced } = await database.read((session) => entriesOf(session, day));
-  if (entries === balanced) return;
-  await makeBalances(database, day, entries, ports);
-  for (const later of await database.read((session) => daysAfter(session, day))) {
-    if (!(await database.read((session) => opensOtherwise(session, later)))) continue;
-    const { entries: ofLater } = await database.read((session) => entriesOf(session, later));
-    await makeBalances(database, later, ofLater, ports);
+export async function balancesThrough(database: Database, day: BatchDay, ports: BalancePorts): Promise<void> {
+  const due = await database.read(async (session) => {
+    const period = await ledgerPeriod(session);
+    return isClosed(period, day) ? [] : [...new Set([...(await bookedDays(session, period, day)), day])];
+  });
+  for (const bookingDay of due) {
+    const { entries, balanced } = await database.read((session) => entriesOf(session, bookingDay));
+    if (entries !== balanced) await makeBalances(database, bookingDay, entries, ports);
   }
 }
 
 /** Journal entries of a day, and how many of them its balances were made from; null: of none yet. */
 async function entriesOf(session: Session, day: BatchDay): Promise<{ entries: bigint; balanced: bigint | null }> {
   const [row] = await session.rows(
-    `select (select count(*) from journal_entry where batch_day = ?) as entries,
-            (select balanced_entries from batch where batch_day = ?) as balanced`,
+    `select (select count(*) from journal_entry where booking_day = ?) as entries,
+            (select entries from balanced_day where booking_day = ?) as balanced`,
     [day, day],
   );
   return {
@@ -57,21 +58,24 @@ async function makeBalances(
       }),
       signal,
     );
-  await write('forget balances', (trx) =>
-    trx.change('update batch set balanced_entries = null where batch_day = ?', [day]),
-  );
+  await write('forget balances', async (trx) => {
+    const [known] = await trx.rows('select booking_day from balanced_day where booking_day = ?', [day]);
+    if (known === undefined) await trx.change('insert into balanced_day (booking_day) values (?)', [day]);
+    // A later day that is open as well opens with what this one closes with.
+    await trx.change('update balanced_day set entries = null where booking_day >= ?', [day]);
+  });
   for (let part = 0; part < parts; part += 1) {
     const ofPart = (column: string): string =>
       parts === 1 ? '' : `and crc32(${column}) % ${String(parts)} = ${String(part)}`;
     await write('balance accounts', async (trx) => {
-      await trx.change(`delete from account_balance where batch_day = ? ${ofPart('sub_account')}`, [day]);
+      await trx.change(`delete from account_balance where booking_day = ? ${ofPart('sub_account')}`, [day]);
       await trx.change(accountBalances(trx.dialect, ofPart('e.sub_account')), [day, day, day]);
     });
   }
   await write('balance ledger accounts', async (trx) => {
-    await trx.change('delete from general_balance where batch_day = ?', [day]);
+    await trx.change('delete from general_balance where booking_day = ?', [day]);
     await trx.change(generalBalances(trx.dialect), [day, day, day]);
-    await trx.change('update batch set balanced_entries = ? where batch_day = ?', [entries, day]);
+    await trx.change('update balanced_day set entries = ? where booking_day = ?', [entries, day]);
   });
 }
 
@@ -85,7 +89,7 @@ function accountBalances(dialect: Dialect, condition: string): string {
     `select ${keys.map((key) => `e.${key}`).join(', ')}, ${wideSum(dialect, amountOf('DEBIT'))} as debit_minor,
             ${wideSum(dialect, amountOf('CREDIT'))} as credit_minor
        from journal_entry j join ledger_entry e on e.journal_entry_id = j.id
-      where j.batch_day = ? ${condition} group by ${keys.map((key) => `e.${key}`).join(', ')}`,
+      where j.booking_day = ? ${condition} group by ${keys.map((key) => `e.${key}`).join(', ')}`,
   );
 }
 
@@ -97,7 +101,7 @@ function generalBalances(dialect: Dialect): string {
     ['ledger_account', 'currency'],
     `select ledger_account, currency, ${wideTotal(dialect, 'debit_minor')} as debit_minor,
             ${wideTotal(dialect, 'credit_minor')} as credit_minor
-       from account_balance where batch_day = ? group by ledger_account, currency`,
+       from account_balance where booking_day = ? group by ledger_account, currency`,
   );
 }
 
@@ -105,44 +109,12 @@ function generalBalances(dialect: Dialect): string {
 function balances(dialect: Dialect, table: string, keys: readonly string[], movements: string): string {
   const list = (prefix: string): string => keys.map((key) => prefix + key).join(', ');
   return `
-    insert into ${table} (batch_day, ${list('')}, opening_minor, debit_minor, credit_minor, closing_minor)
+    insert into ${table} (booking_day, ${list('')}, opening_minor, debit_minor, credit_minor, closing_minor)
     select ?, ${list('m.')}, m.opening_minor, m.debit_minor, m.credit_minor,
            ${wideLess(dialect, widePlus(dialect, 'm.opening_minor', 'm.debit_minor'), 'm.credit_minor')}
       from (select ${list('d.')}, d.debit_minor, d.credit_minor,
                    coalesce((select p.closing_minor from ${table} p
-                              where ${keys.map((key) => `p.${key} = d.${key}`).join(' and ')} and p.batch_day < ?
-                              order by p.batch_day desc limit 1), ${wideZero(dialect)}) as opening_minor
+                              where ${keys.map((key) => `p.${key} = d.${key}`).join(' and ')} and p.booking_day < ?
+                              order by p.booking_day desc limit 1), ${wideZero(dialect)}) as opening_minor
               from (${movements}) d) m`;
-}
-
-async function daysAfter(session: Session, day: BatchDay): Promise<BatchDay[]> {
-  const rows = await session.rows(
-    'select batch_day from batch where batch_day > ? and balanced_entries > 0 order by batch_day',
-    [day],
-  );
-  return rows.map((row) => toText(row['batch_day']));
-}
-
-/**
- * Whether some balance of a day opens with another amount than the one before closed with: of an account, or of a ledger
- * account, which another account may have moved before.
- */
-async function opensOtherwise(session: Session, day: BatchDay): Promise<boolean> {
-  for (const [table, keys] of [
-    ['account_balance', ['ledger_account', 'sub_account', 'currency']],
-    ['general_balance', ['ledger_account', 'currency']],
-  ] as const) {
-    const [row] = await session.rows(
-      `select count(*) as found from (
-         select 1 from ${table} b
-          where b.batch_day = ?
-            and b.opening_minor <> coalesce((select p.closing_minor from ${table} p
-                  where ${keys.map((key) => `p.${key} = b.${key}`).join(' and ')} and p.batch_day < b.batch_day
-                  order by p.batch_day desc limit 1), ${wideZero(session.dialect)})
-          limit 1) x`,
-      [day],
-    );
-    if (toCount(row?.['found']) > 0) return true;
-  }
-  return false;
 }

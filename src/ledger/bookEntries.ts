@@ -1,30 +1,39 @@
 import type { Binding, Transaction } from '../db/session.js';
-import { fromInstant, placeholders, toBigInt, toText, toTextOrNull } from '../db/values.js';
-import { addDays, type BatchDay } from '../kernel/batchDay.js';
+import { fromInstant, placeholders, toBigInt, toText } from '../db/values.js';
+import type { BatchDay } from '../kernel/batchDay.js';
 import { ledgerTopic } from '../outbox/message.js';
 import { assertBalanced, type JournalEntry } from './journalEntry.js';
+import { holdPeriod } from './period.js';
 import { insertJournal } from './queries.js';
 
 /** A journal entry that is no settlement: what it books is said leg by leg. */
 export interface OwnEntry extends JournalEntry {
-  readonly type: 'PAYOUT';
+  readonly type: 'PAYOUT' | 'REVERSAL';
   /** Its value date: the batch day that it belongs to. */
   readonly batchDay: BatchDay;
   readonly accountNo: string;
+  /** Business number of the entry that it takes back. */
+  readonly reverses?: string;
 }
 
-/** The day whose books are open for what is no settlement of a day: the one after the last day that a run has begun. */
+/**
+ * The day that is open in the books for what no run posts: the one after the last day that a run has begun. Held until
+ * the transaction ends.
+ */
 export async function bookingDay(trx: Transaction): Promise<BatchDay> {
-  const [row] = await trx.rows('select max(batch_day) as day from batch');
-  return addDays(toTextOrNull(row?.['day']) ?? '1970-01-01', 1);
+  return (await holdPeriod(trx)).bookingDay ?? beforeAll;
 }
+
+/** Of books without a batch. */
+const beforeAll = '1970-01-02';
 
 /** Business numbers that are looked up in one statement. */
 const lookUpMax = 500;
 
 /**
  * Books journal entries inside the transaction that makes them true, each with its message to the outbox, which the ledger
- * has confirmed thereby. What is booked under its business number already stays as it is. `now` is RFC 3339.
+ * has confirmed thereby, on the day that is open. What is booked under its business number already stays as it is. `now` is
+ * RFC 3339.
  */
 export async function bookEntries(trx: Transaction, entries: readonly OwnEntry[], now: string): Promise<void> {
   for (let at = 0; at < entries.length; at += lookUpMax) await book(trx, entries.slice(at, at + lookUpMax), now);
@@ -35,6 +44,7 @@ async function book(trx: Transaction, entries: readonly OwnEntry[], now: string)
   const fresh = entries.filter(({ bizNo }) => !known.has(bizNo));
   if (fresh.length === 0) return;
   fresh.forEach(assertBalanced);
+  const openDay = await bookingDay(trx);
   const moment = fromInstant(trx.dialect, now);
   await trx.insertMany(
     'outbox',
@@ -45,10 +55,9 @@ async function book(trx: Transaction, entries: readonly OwnEntry[], now: string)
     }),
   );
   const ids = await messageIds(trx, fresh);
-  const batchDay = await bookingDay(trx);
   const posted = fresh.map((entry) => ({
     ...entry,
-    batchDay,
+    bookingDay: openDay,
     id: ids.get(entry.bizNo) as bigint,
     runId: null,
     postedAt: now,
@@ -63,7 +72,7 @@ async function messageIds(trx: Transaction, entries: readonly OwnEntry[]): Promi
 }
 
 /** The payload as it is stored: version 3, with the legs themselves. */
-function encodeOwnEntry({ type, batchDay, accountNo, entries }: OwnEntry): string {
+function encodeOwnEntry({ type, batchDay, accountNo, entries, reverses }: OwnEntry): string {
   const legs = entries.map((leg) => ({ ...leg, amountMinor: leg.amountMinor.toString() }));
-  return JSON.stringify({ v: 3, type, batchDay, accountNo, entries: legs });
+  return JSON.stringify({ v: 3, type, batchDay, accountNo, reverses, entries: legs });
 }

@@ -8,7 +8,10 @@ export interface ExportedEntry {
   id: bigint;
   bizNo: string;
   type: string;
+  /** Its value date. */
   batchDay: BatchDay;
+  /** In whose books it stands. */
+  bookingDay: BatchDay;
   runId: bigint | null;
   postedAt: string;
   entries: ExportedLeg[];
@@ -29,7 +32,7 @@ export interface ExportedLeg {
 
 const sliceMax = 2_000;
 
-/** The journal entries of some days, by batch day and id, in slices: memory stays flat however long the journal is. */
+/** The journal entries in the books of some days, by booking day and id, in slices: memory stays flat however long the journal is. */
 export async function* exportedEntries(
   session: Session,
   from: BatchDay | undefined,
@@ -54,7 +57,7 @@ export async function* exportedEntries(
 }
 
 async function nextDay(session: Session, day: BatchDay | undefined, compare: '>' | '>='): Promise<BatchDay | null> {
-  const [row] = await session.rows(`select min(batch_day) as day from journal_entry where batch_day ${compare} ?`, [
+  const [row] = await session.rows(`select min(booking_day) as day from journal_entry where booking_day ${compare} ?`, [
     day ?? '1000-01-01',
   ]);
   return row?.['day'] === null || row === undefined ? null : toText(row['day']);
@@ -67,15 +70,16 @@ async function entriesAfter(
   kinds: ReadonlyMap<string, LedgerAccountKind>,
 ): Promise<ExportedEntry[]> {
   const rows = await session.tuples(
-    `select id, biz_no, type, run_id, posted_at from journal_entry
-      where batch_day = ? and id > ? order by id limit ${String(sliceMax)}`,
+    `select id, biz_no, type, batch_day, run_id, posted_at from journal_entry
+      where booking_day = ? and id > ? order by id limit ${String(sliceMax)}`,
     [day, afterId],
   );
-  const found = rows.map(([id, bizNo, type, runId, postedAt]) => ({
+  const found = rows.map(([id, bizNo, type, batchDay, runId, postedAt]) => ({
     id: toBigInt(id),
     bizNo: toText(bizNo),
     type: toText(type),
-    batchDay: day,
+    batchDay: toText(batchDay),
+    bookingDay: day,
     runId: runId === null ? null : toBigInt(runId),
     postedAt: toInstant(postedAt),
     entries: [] as ExportedLeg[],
@@ -85,7 +89,7 @@ async function entriesAfter(
   const legs = await session.tuples(
     `select e.journal_entry_id, e.line_no, e.ledger_account, e.sub_account, e.side, e.amount_minor, e.currency, e.reason
        from journal_entry j join ledger_entry e on e.journal_entry_id = j.id
-      where j.batch_day = ? and j.id >= ? and j.id <= ? order by e.journal_entry_id, e.line_no`,
+      where j.booking_day = ? and j.id >= ? and j.id <= ? order by e.journal_entry_id, e.line_no`,
     [day, first.id, last.id],
   );
   const byId = new Map(found.map((entry) => [entry.id, entry]));

@@ -16,7 +16,12 @@ export function exportWriter(format: ExportFormat): ExportWriter {
   return format === 'beancount' ? beancountWriter() : csvWriter();
 }
 
-const typeNames: Readonly<Record<string, string>> = { SETTLEMENT: 'Settlement', TERMS: 'Terms of the account' };
+const typeNames: Readonly<Record<string, string>> = {
+  SETTLEMENT: 'Settlement',
+  TERMS: 'Terms of the account',
+  PAYOUT: 'Payout',
+  REVERSAL: 'Reversal',
+};
 
 /** What a person reads of an entry; its type where nothing better is known. */
 function described({ type }: ExportedEntry): string {
@@ -63,7 +68,10 @@ function hledgerSample(currency: string): string {
 
 function hledgerEntry(entry: ExportedEntry): string {
   const run = entry.runId === null ? '' : `, run:${String(entry.runId)}`;
-  const title = `${entry.batchDay} (${entry.bizNo}) ${described(entry)}  ; id:${String(entry.id)}${run}, type:${entry.type}`;
+  const { batchDay, bookingDay } = entry;
+  // The second date is that of the value, where the two differ.
+  const days = batchDay === bookingDay ? bookingDay : `${bookingDay}=${batchDay}`;
+  const title = `${days} (${entry.bizNo}) ${described(entry)}  ; id:${String(entry.id)}${run}, type:${entry.type}`;
   // Without postings it is no transaction.
   if (entry.entries.length === 0) return `\n; ${title}\n`;
   return `\n${title}\n${entry.entries.map(hledgerLeg).join('')}`;
@@ -107,18 +115,19 @@ function beancountWriter(): ExportWriter {
 }
 
 /** An account is opened on the day on which it is used first. */
-function opened(open: Set<string>, { batchDay, entries }: ExportedEntry): string {
+function opened(open: Set<string>, { bookingDay, entries }: ExportedEntry): string {
   const fresh = [...new Set(entries.map(beancountAccount))].filter((account) => !open.has(account));
   for (const account of fresh) open.add(account);
-  return fresh.map((account) => `\n${batchDay} open ${account}\n`).join('');
+  return fresh.map((account) => `\n${bookingDay} open ${account}\n`).join('');
 }
 
 function beancountEntry(entry: ExportedEntry): string {
-  const title = `${entry.batchDay} * "${described(entry)}" ^${entry.bizNo}`;
+  const title = `${entry.bookingDay} * "${described(entry)}" ^${entry.bizNo}`;
   if (entry.entries.length === 0) return `\n; ${title}\n`;
   const notes = [
     `  journal-entry: "${String(entry.id)}"`,
     `  type: "${entry.type}"`,
+    ...(entry.batchDay === entry.bookingDay ? [] : [`  value-date: ${entry.batchDay}`]),
     ...(entry.runId === null ? [] : [`  run: "${String(entry.runId)}"`]),
   ];
   const legs = entry.entries.flatMap((leg) => [
@@ -147,7 +156,7 @@ function hyphenEncoded(text: string): string {
 
 const csvColumns = [
   ...['journal_entry_id', 'biz_no', 'type', 'batch_day', 'run_id', 'posted_at', 'line_no', 'ledger_account'],
-  ...['sub_account', 'side', 'amount', 'currency', 'amount_minor', 'reason'],
+  ...['sub_account', 'side', 'amount', 'currency', 'amount_minor', 'reason', 'booking_day'],
 ];
 
 /** A row for each ledger entry; a journal entry without any has one row with those columns empty. */
@@ -158,7 +167,7 @@ function csvWriter(): ExportWriter {
       stringify(
         entries.flatMap((entry) => {
           const head = [entry.id, entry.bizNo, entry.type, entry.batchDay, entry.runId, entry.postedAt];
-          if (entry.entries.length === 0) return [[...head, '', '', '', '', '', '', '', '']];
+          if (entry.entries.length === 0) return [[...head, '', '', '', '', '', '', '', '', entry.bookingDay]];
           return entry.entries.map((leg) => [
             ...head,
             leg.lineNo,
@@ -169,6 +178,7 @@ function csvWriter(): ExportWriter {
             leg.currency,
             leg.amountMinor,
             leg.reason,
+            entry.bookingDay,
           ]);
         }),
         { escape_formulas: true },

@@ -10,6 +10,9 @@ const payableOf = `from ledger_entry l join journal_entry j on j.id = l.journal_
 export interface PayableEntry {
   postedAt: string;
   bizNo: string;
+  type: string;
+  /** In whose books it stands. */
+  bookingDay: BatchDay;
   currency: string;
   /** Which of the account's terms it comes from; null for orders. */
   reason: string | null;
@@ -19,13 +22,15 @@ export interface PayableEntry {
 /** What moved an account's payable on a day, in the order of the ledger. */
 export async function payableEntries(session: Session, accountNo: string, day: BatchDay): Promise<PayableEntry[]> {
   const rows = await session.rows(
-    `select j.posted_at, j.biz_no, l.currency, l.reason, ${signed} as minor ${payableOf} and j.batch_day = ?
+    `select j.posted_at, j.biz_no, j.type, j.booking_day, l.currency, l.reason, ${signed} as minor ${payableOf} and j.batch_day = ?
       order by j.id, l.line_no`,
     [accountNo, day],
   );
   return rows.map((row) => ({
     postedAt: toInstant(row['posted_at']),
     bizNo: toText(row['biz_no']),
+    type: toText(row['type']),
+    bookingDay: toText(row['booking_day']),
     currency: toText(row['currency']),
     reason: toTextOrNull(row['reason']),
     amountMinor: toBigInt(row['minor']),

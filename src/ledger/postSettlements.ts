@@ -5,6 +5,7 @@ import type { BatchDay } from '../kernel/batchDay.js';
 import { invariant } from '../kernel/invariant.js';
 import { settlementEntry, type Settlement } from './journalEntry.js';
 import type { PostedEntry } from './digest.js';
+import { holdPeriod, isClosed, ledgerPeriod } from './period.js';
 import { insertJournal, postedIds } from './queries.js';
 
 /**
@@ -15,6 +16,7 @@ export interface LedgerIntake {
   readonly id: bigint;
   readonly bizNo: string;
   readonly orders: number;
+  readonly batchDay: BatchDay;
   open(): Settlement & { readonly batchDay: BatchDay; readonly orderIds: readonly bigint[] };
 }
 
@@ -55,6 +57,7 @@ export async function postSettlements(
       const due = messages.filter((message) => !posted.has(message.id));
       if (due.length === 0) return;
       const moment = now();
+      const bookingDay = await bookingDays(trx, due);
       const orders = await finishing(trx, due);
       for (let at = 0; at < due.length; at += openMax) {
         const entries = due.slice(at, at + openMax).map((message): PostedEntry => {
@@ -62,7 +65,8 @@ export async function postSettlements(
           orders.add(settlement.orderIds);
           const type = settlement.lines.length === 0 ? 'TERMS' : 'SETTLEMENT';
           const { batchDay } = settlement;
-          return { ...settlementEntry(settlement), id: message.id, type, batchDay, runId, postedAt: moment };
+          const days = { batchDay, bookingDay: bookingDay(batchDay) };
+          return { ...settlementEntry(settlement), id: message.id, type, ...days, runId, postedAt: moment };
         });
         await insertJournal(trx, entries);
       }
@@ -78,4 +82,18 @@ export async function postSettlements(
     }),
     signal,
   );
+}
+
+/**
+ * The day on which each batch day is booked: its own, which only the run under this lease does, so that nothing needs to
+ * be held; or the open day where its own is closed.
+ */
+async function bookingDays(
+  trx: Transaction,
+  messages: readonly LedgerIntake[],
+): Promise<(batchDay: BatchDay) => BatchDay> {
+  const period = await ledgerPeriod(trx);
+  if (!messages.some(({ batchDay }) => isClosed(period, batchDay))) return (batchDay) => batchDay;
+  const held = await holdPeriod(trx);
+  return (batchDay) => (isClosed(held, batchDay) ? (held.bookingDay ?? batchDay) : batchDay);
 }

@@ -13,7 +13,7 @@ export async function postedIds(session: Session, ids: readonly bigint[]): Promi
 export async function insertJournal(trx: Transaction, entries: readonly PostedEntry[]): Promise<void> {
   await trx.insertMany(
     'journal_entry',
-    ['id', 'biz_no', 'type', 'batch_day', 'run_id', 'ledger_entries', 'posted_at', 'digest'],
+    ['id', 'biz_no', 'type', 'batch_day', 'booking_day', 'run_id', 'ledger_entries', 'posted_at', 'digest'],
     journalRows(entries, trx.dialect),
   );
   await trx.insertMany(
@@ -25,8 +25,9 @@ export async function insertJournal(trx: Transaction, entries: readonly PostedEn
 
 function* journalRows(entries: readonly PostedEntry[], dialect: Dialect): Generator<Binding[]> {
   for (const entry of entries) {
-    const { id, bizNo, type, batchDay, runId, entries: legs, postedAt } = entry;
-    yield [id, bizNo, type, batchDay, runId, legs.length, fromInstant(dialect, postedAt), journalDigest(entry)];
+    const { id, bizNo, type, batchDay, bookingDay, runId, entries: legs, postedAt } = entry;
+    const moment = fromInstant(dialect, postedAt);
+    yield [id, bizNo, type, batchDay, bookingDay, runId, legs.length, moment, journalDigest(entry)];
   }
 }
 

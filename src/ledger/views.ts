@@ -25,7 +25,7 @@ export interface LedgerBalance {
   subAccount: string | null;
   currency: string;
   /** The day on which it last moved: opening, debits and credits are of that day. */
-  batchDay: BatchDay;
+  bookingDay: BatchDay;
   openingMinor: bigint;
   debitMinor: bigint;
   creditMinor: bigint;
@@ -36,7 +36,7 @@ export interface LedgerFilter {
   /** Only the sub-ledgers of this account. */
   account?: string | undefined;
   ledgerAccount?: string | undefined;
-  /** Up to and with this batch day. */
+  /** Up to and with this day of the books. */
   asOf?: BatchDay | undefined;
   /** Balances of whole ledger accounts instead of those of their sub-ledgers. */
   general?: boolean | undefined;
@@ -50,17 +50,17 @@ export async function ledgerBalances(session: Session, filter: LedgerFilter = {}
       ? ['general_balance', ['ledger_account', 'currency']]
       : ['account_balance', ['ledger_account', 'sub_account', 'currency']];
   const conditions = [
-    ...(asOf === undefined ? [] : ['batch_day <= ?']),
+    ...(asOf === undefined ? [] : ['booking_day <= ?']),
     ...(ledgerAccount === undefined ? [] : ['ledger_account = ?']),
     ...(account === undefined ? [] : ['sub_account = ?']),
   ];
   const where = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
   const rows = await session.rows(
     `select b.ledger_account, coalesce(a.name, 'not in the chart of accounts') as name, coalesce(a.kind, 'ASSET') as kind,
-            a.sub_ledger, ${general === true ? `''` : 'b.sub_account'} as sub_account, b.currency, b.batch_day,
+            a.sub_ledger, ${general === true ? `''` : 'b.sub_account'} as sub_account, b.currency, b.booking_day,
             b.opening_minor, b.debit_minor, b.credit_minor, b.closing_minor
-       from (select ${keys.join(', ')}, max(batch_day) as newest from ${table} ${where} group by ${keys.join(', ')}) k
-       ${joinInOrder(session.dialect)} ${table} b on b.batch_day = k.newest and ${keys.map((key) => `b.${key} = k.${key}`).join(' and ')}
+       from (select ${keys.join(', ')}, max(booking_day) as newest from ${table} ${where} group by ${keys.join(', ')}) k
+       ${joinInOrder(session.dialect)} ${table} b on b.booking_day = k.newest and ${keys.map((key) => `b.${key} = k.${key}`).join(' and ')}
        left join ledger_account a on a.code = b.ledger_account`,
     [asOf, ledgerAccount, account].filter((value) => value !== undefined),
   );
@@ -83,7 +83,7 @@ function balanceIn(row: Row): LedgerBalance {
     name: toText(row['name']),
     subAccount: subAccount === '' ? null : subAccount,
     currency: toText(row['currency']),
-    batchDay: toText(row['batch_day']),
+    bookingDay: toText(row['booking_day']),
     openingMinor: naturalBalance(kind, toBigInt(row['opening_minor']), 0n),
     debitMinor: toBigInt(row['debit_minor']),
     creditMinor: toBigInt(row['credit_minor']),
@@ -123,7 +123,7 @@ export async function trialBalance(session: Session, asOf?: BatchDay): Promise<T
             ${exactSum(session.dialect, `case when l.side = 'CREDIT' then l.amount_minor else 0 end`, 'credit')}
        from ledger_entry l
        left join ledger_account a on a.code = l.ledger_account
-       ${asOf === undefined ? '' : 'join journal_entry j on j.id = l.journal_entry_id where j.batch_day <= ?'}
+       ${asOf === undefined ? '' : 'join journal_entry j on j.id = l.journal_entry_id where j.booking_day <= ?'}
       group by l.ledger_account, a.name, l.currency`,
     asOf === undefined ? [] : [asOf],
   );

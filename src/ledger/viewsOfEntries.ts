@@ -7,6 +7,8 @@ export interface JournalEntryView {
   bizNo: string;
   type: string;
   batchDay: BatchDay;
+  /** In whose books it stands: a later day where the batch day was closed. */
+  bookingDay: BatchDay;
   postedAt: string;
   ledgerEntries: {
     ledgerAccount: string;
@@ -40,7 +42,7 @@ export async function journalEntries(
     ...(filter.account === undefined ? [] : [touches]),
   ];
   const rows = await session.rows(
-    `select j.id, j.biz_no, j.type, j.batch_day, j.posted_at from journal_entry j
+    `select j.id, j.biz_no, j.type, j.batch_day, j.booking_day, j.posted_at from journal_entry j
       ${conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`}
       order by j.id desc limit ${String(filter.limit + 1)}`,
     [filter.day, filter.account].filter((value) => value !== undefined),
@@ -53,6 +55,7 @@ export async function journalEntries(
       bizNo: toText(row['biz_no']),
       type: toText(row['type']),
       batchDay: toText(row['batch_day']),
+      bookingDay: toText(row['booking_day']),
       postedAt: toInstant(row['posted_at']),
       ledgerEntries: [],
     }));

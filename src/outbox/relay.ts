@@ -2,6 +2,7 @@ import type { Database } from '../db/database.js';
 import { failureKind } from '../db/failure.js';
 import { repeatable } from '../db/transaction.js';
 import type { Transaction } from '../db/session.js';
+import type { BatchDay } from '../kernel/batchDay.js';
 import { withinShardTime, type Cancellation } from '../kernel/cancellation.js';
 import { SettleError } from '../kernel/errors.js';
 import type { Shard } from '../sharding/shard.js';
@@ -21,6 +22,7 @@ export interface SealedMessage {
   readonly id: bigint;
   readonly bizNo: string;
   readonly orders: number;
+  readonly batchDay: BatchDay;
   /** Throws when the payload cannot be read, which concerns this message only. */
   open(): SettlementMessage;
 }
@@ -196,7 +198,7 @@ function sealed(message: StoredMessage): SealedMessage {
     }
     return decoded;
   };
-  return { id, bizNo, orders, open };
+  return { id, bizNo, orders, batchDay, open };
 }
 
 /** Why this message cannot be taken, whatever is tried; null when the trouble is not the message's own. */

@@ -44,8 +44,8 @@ export async function payableAt(
   accountNos: readonly string[],
 ): Promise<{ accountNo: string; currency: string; payableMinor: bigint }[]> {
   const newest = (code: string): string => `(select b.closing_minor from account_balance b
-      where b.ledger_account = '${code}' and b.sub_account = a.account_no and b.currency = c.currency and b.batch_day <= ?
-      order by b.batch_day desc limit 1)`;
+      where b.ledger_account = '${code}' and b.sub_account = a.account_no and b.currency = c.currency and b.booking_day <= ?
+      order by b.booking_day desc limit 1)`;
   const rows = await session.tuples(
     `select a.account_no, c.currency, ${newest('MERCHANT_PAYABLE')} as payable, ${newest('MERCHANT_DEBT')} as debt
        from account a cross join

@@ -12,14 +12,14 @@ export interface LedgerMovement {
 }
 
 /** The entries of a day, summed by ledger account and currency. */
-export async function entryMovements(session: Session, batchDay: string): Promise<LedgerMovement[]> {
+export async function entryMovements(session: Session, bookingDay: string): Promise<LedgerMovement[]> {
   const ofSide = (side: string): string => `case e.side when '${side}' then e.amount_minor else 0 end`;
   const rows = await session.rows(
     `select e.ledger_account, e.currency, ${exactSum(session.dialect, ofSide('DEBIT'), 'debit')},
             ${exactSum(session.dialect, ofSide('CREDIT'), 'credit')}
-       from journal_entry j join ledger_entry e on e.journal_entry_id = j.id where j.batch_day = ?
+       from journal_entry j join ledger_entry e on e.journal_entry_id = j.id where j.booking_day = ?
       group by e.ledger_account, e.currency order by e.ledger_account, e.currency`,
-    [batchDay],
+    [bookingDay],
   );
   return rows.map((row) => ({
     ledgerAccount: toText(row['ledger_account']),
@@ -44,14 +44,14 @@ export function sidesOf(movements: readonly LedgerMovement[]): Sides[] {
 /** The movements that the balances of a day add up to: those of the accounts, or those of the general ledger. */
 export async function balanceMovements(
   session: Session,
-  batchDay: string,
+  bookingDay: string,
   table: 'account_balance' | 'general_balance',
 ): Promise<LedgerMovement[]> {
   const rows = await session.rows(
     `select ledger_account, currency, ${wideTotal(session.dialect, 'debit_minor')} as debit_minor,
             ${wideTotal(session.dialect, 'credit_minor')} as credit_minor
-       from ${table} where batch_day = ? group by ledger_account, currency order by ledger_account, currency`,
-    [batchDay],
+       from ${table} where booking_day = ? group by ledger_account, currency order by ledger_account, currency`,
+    [bookingDay],
   );
   return rows.map((row) => ({
     ledgerAccount: toText(row['ledger_account']),
@@ -64,12 +64,12 @@ export async function balanceMovements(
 /** How many journal entries a day has, and from how many its balances were made; null: they were not made. */
 export async function balancedEntries(
   session: Session,
-  batchDay: string,
+  bookingDay: string,
 ): Promise<{ entries: number; balanced: number | null }> {
   const [row] = await session.rows(
-    `select (select count(*) from journal_entry where batch_day = ?) as entries,
-            (select balanced_entries from batch where batch_day = ?) as balanced`,
-    [batchDay, batchDay],
+    `select (select count(*) from journal_entry where booking_day = ?) as entries,
+            (select entries from balanced_day where booking_day = ?) as balanced`,
+    [bookingDay, bookingDay],
   );
   const balanced = row?.['balanced'];
   return { entries: toCount(row?.['entries']), balanced: balanced === null ? null : toCount(balanced) };
@@ -90,7 +90,7 @@ export interface WrongBalance {
 /** Balances of a day that do not open with what the one before closed with, or do not add up; at most `listedMax`. */
 export async function wrongBalances(
   session: Session,
-  batchDay: string,
+  bookingDay: string,
   table: 'account_balance' | 'general_balance',
 ): Promise<WrongBalance[]> {
   const { dialect } = session;
@@ -101,12 +101,12 @@ export async function wrongBalances(
        select ${keys.join(', ')}, opening_minor, debit_minor, credit_minor, closing_minor,
               ${wideLess(dialect, widePlus(dialect, 'opening_minor', 'debit_minor'), 'credit_minor')} as adds_up_to,
               coalesce((select p.closing_minor from ${table} p
-                         where ${keys.map((key) => `p.${key} = b.${key}`).join(' and ')} and p.batch_day < b.batch_day
-                         order by p.batch_day desc limit 1), ${wideZero(dialect)}) as before_minor
-         from ${table} b where b.batch_day = ?) x
+                         where ${keys.map((key) => `p.${key} = b.${key}`).join(' and ')} and p.booking_day < b.booking_day
+                         order by p.booking_day desc limit 1), ${wideZero(dialect)}) as before_minor
+         from ${table} b where b.booking_day = ?) x
       where adds_up_to <> closing_minor or before_minor <> opening_minor
       order by ${keys.join(', ')} limit ${String(listedMax)}`,
-    [batchDay],
+    [bookingDay],
   );
   return rows.map((row) => ({
     key: balanceKey(row),
@@ -134,7 +134,7 @@ export interface OtherMovement {
 }
 
 /** Accounts whose balance of a day moved otherwise than their entries; at most `listedMax`. */
-export async function otherMovements(session: Session, batchDay: string): Promise<OtherMovement[]> {
+export async function otherMovements(session: Session, bookingDay: string): Promise<OtherMovement[]> {
   const { dialect } = session;
   const zero = wideZero(dialect);
   const ofSide = (side: string): string =>
@@ -149,14 +149,14 @@ export async function otherMovements(session: Session, batchDay: string): Promis
            select e.ledger_account, e.sub_account, e.currency, 1 as in_entries, 0 as in_balance,
                   ${ofSide('DEBIT')} as debit, ${ofSide('CREDIT')} as credit, ${zero} as balance_debit, ${zero} as balance_credit
              from journal_entry j join ledger_entry e on e.journal_entry_id = j.id
-            where j.batch_day = ? group by e.ledger_account, e.sub_account, e.currency
+            where j.booking_day = ? group by e.ledger_account, e.sub_account, e.currency
            union all
            select ledger_account, sub_account, currency, 0, 1, ${zero}, ${zero}, debit_minor, credit_minor
-             from account_balance where batch_day = ?) as side
+             from account_balance where booking_day = ?) as side
         group by ledger_account, sub_account, currency) as account
       where in_entries <> in_balance or debit <> balance_debit or credit <> balance_credit
       order by ledger_account, sub_account, currency limit ${String(listedMax)}`,
-    [batchDay, batchDay],
+    [bookingDay, bookingDay],
   );
   const amounts = (there: unknown, debit: unknown, credit: unknown): OtherMovement['entries'] =>
     toCount(there) === 0 ? null : { debitMinor: toBigInt(debit), creditMinor: toBigInt(credit) };
@@ -188,8 +188,8 @@ async function newestTotals(session: Session, table: string, keys: readonly stri
   const { dialect } = session;
   const rows = await session.rows(
     `select b.ledger_account, b.currency, ${wideTotal(dialect, 'b.closing_minor')} as closing
-       from (select ${keys.join(', ')}, max(batch_day) as newest from ${table} group by ${keys.join(', ')}) k
-       ${joinInOrder(dialect)} ${table} b on b.batch_day = k.newest and ${keys.map((key) => `b.${key} = k.${key}`).join(' and ')}
+       from (select ${keys.join(', ')}, max(booking_day) as newest from ${table} group by ${keys.join(', ')}) k
+       ${joinInOrder(dialect)} ${table} b on b.booking_day = k.newest and ${keys.map((key) => `b.${key} = k.${key}`).join(' and ')}
       group by b.ledger_account, b.currency`,
   );
   return new Map(

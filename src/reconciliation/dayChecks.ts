@@ -6,24 +6,31 @@ import type { Checklist } from './checklist.js';
 import { closedWell, findBatch, type BatchRow } from './days.js';
 import { dayOrders, sourceTotals, withdrawnOrders, type DayOrders } from './dayTotals.js';
 import { listedMax, unbalancedEntries } from './ledgerProof.js';
+import { checkOwnEntries } from './ownEntries.js';
+import { checkBookingDays, type Period } from './period.js';
 import { checkTermsOfDay } from './termsProof.js';
 
 const limit = `limit ${String(listedMax)}`;
 
 /** What can be told of a day without going through its chunks one by one. */
-export async function checkDay(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
+export async function checkDay(
+  session: Session,
+  checklist: Checklist,
+  period: Period,
+  batchDay: string,
+): Promise<void> {
   const batch = await findBatch(session, batchDay);
   const orders = await dayOrders(session, batch ?? { batchDay, state: 'OPEN', topId: 0n, ordersAtClose: null });
   checklist.examine('order-chunk', orders.orders);
   await checkOrderChunks(session, checklist, batchDay);
   if (batch === undefined) await checkNoBatch(session, checklist, batchDay);
-  else {
-    await checkBatch(session, checklist, batch, orders);
-    await checkBalances(session, checklist, batch);
-  }
+  else await checkBatch(session, checklist, batch, orders);
+  await checkBalances(session, checklist, period, batchDay);
+  await checkBookingDays(session, checklist, period, batchDay);
   await checkWithdrawn(session, checklist, batchDay);
   await checkJournalMessages(session, checklist, batchDay);
   await checkJournalEntries(session, checklist, batchDay);
+  await checkOwnEntries(session, checklist, batchDay);
   await checkTermsOfDay(session, checklist, batchDay);
 }
 
@@ -58,7 +65,7 @@ async function checkOrderChunks(session: Session, checklist: Checklist, batchDay
 }
 
 async function checkNoBatch(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
-  for (const table of ['chunk', 'journal_entry', 'source_total', 'account_balance', 'general_balance']) {
+  for (const table of ['chunk', 'journal_entry', 'source_total']) {
     const [row] = await session.rows(`select count(*) as found from ${table} where batch_day = ?`, [batchDay]);
     const found = toCount(row?.['found']);
     if (found === 0) continue;
@@ -143,7 +150,7 @@ async function checkWithdrawn(session: Session, checklist: Checklist, batchDay: 
 async function checkJournalMessages(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
   const rows = await session.rows(
     `select j.id, j.biz_no, m.biz_no as message from journal_entry j left join outbox m on m.id = j.id
-      where j.batch_day = ? and j.type in ('SETTLEMENT', 'TERMS') and (m.id is null or m.biz_no <> j.biz_no)
+      where j.batch_day = ? and (m.id is null or m.biz_no <> j.biz_no)
       order by j.id ${limit}`,
     [batchDay],
   );
@@ -160,7 +167,11 @@ async function checkJournalMessages(session: Session, checklist: Checklist, batc
 async function checkJournalEntries(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
   const [count] = await session.rows('select count(*) as entries from journal_entry where batch_day = ?', [batchDay]);
   checklist.examine('journal-balance', toCount(count?.['entries']));
-  for (const { journalEntryId, currency, expectedMinor, actualMinor } of await unbalancedEntries(session, batchDay)) {
+  for (const { journalEntryId, currency, expectedMinor, actualMinor } of await unbalancedEntries(
+    session,
+    batchDay,
+    'batch_day',
+  )) {
     const [debits, credits] = [formatMinor(expectedMinor, currency), formatMinor(actualMinor, currency)];
     const problem = `debits are ${currency} ${debits}, credits ${credits}`;
     checklist.contradict('journal-balance', 'journal_entry', String(journalEntryId), problem);

@@ -51,12 +51,10 @@ export async function requireBatch(session: Session, batchDay: string): Promise<
 }
 
 const tablesByDay = [
-  'settlement_order',
-  'chunk',
-  'journal_entry',
-  'source_total',
-  'account_balance',
-  'general_balance',
+  ...['settlement_order', 'chunk', 'journal_entry', 'source_total'].map((table) => [table, 'batch_day'] as const),
+  ...['journal_entry', 'account_balance', 'general_balance', 'chain_link'].map(
+    (table) => [table, 'booking_day'] as const,
+  ),
 ];
 
 /**
@@ -65,10 +63,10 @@ const tablesByDay = [
  */
 export async function everyDay(session: Session): Promise<string[]> {
   const days = new Set(await batchDays(session));
-  for (const table of tablesByDay) {
+  for (const [table, column] of tablesByDay) {
     let last = '1000-01-01';
     for (;;) {
-      const [row] = await session.rows(`select min(batch_day) as day from ${table} where batch_day > ?`, [last]);
+      const [row] = await session.rows(`select min(${column}) as day from ${table} where ${column} > ?`, [last]);
       if (row?.['day'] === null || row?.['day'] === undefined) break;
       last = toText(row['day']);
       days.add(last);

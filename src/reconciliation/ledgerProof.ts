@@ -135,26 +135,25 @@ export async function trialBalance(session: Session): Promise<Sides[]> {
   }));
 }
 
-const entriesOfDay = 'journal_entry j join ledger_entry e on e.journal_entry_id = j.id where j.batch_day = ?';
-
-/** Journal entries of a day whose debits (expected) and credits (actual) differ in a currency; at most `listedMax`. */
+/** Journal entries of a day, of its business or in its books, whose debits (expected) and credits (actual) differ in a currency; at most `listedMax`. */
 export async function unbalancedEntries(
   session: Session,
-  batchDay: string,
+  day: string,
+  column: 'batch_day' | 'booking_day',
 ): Promise<(Sides & { journalEntryId: bigint })[]> {
   const { dialect } = session;
+  const entriesOfDay = `journal_entry j join ledger_entry e on e.journal_entry_id = j.id where j.${column} = ?`;
   // Asked first whether there are any: by journal entry alone the server goes along its keys, and sorts nothing.
   const [suspect] = await session.rows(
     `select j.id from ${entriesOfDay} group by j.id
      having ${sumIsNotZero(dialect, signed)} or min(e.currency) <> max(e.currency) limit 1`,
-    [batchDay],
+    [day],
   );
   if (suspect === undefined) return [];
   const rows = await session.rows(
-    `select j.id, e.currency from journal_entry j join ledger_entry e on e.journal_entry_id = j.id
-      where j.batch_day = ? group by j.id, e.currency having ${sumIsNotZero(dialect, signed)}
+    `select j.id, e.currency from ${entriesOfDay} group by j.id, e.currency having ${sumIsNotZero(dialect, signed)}
       order by j.id, e.currency limit ${String(listedMax)}`,
-    [batchDay],
+    [day],
   );
   const found: (Sides & { journalEntryId: bigint })[] = [];
   for (const row of rows) {

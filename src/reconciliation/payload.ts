@@ -25,15 +25,44 @@ const payloadSchema = z
 /** Read here by its written form alone, not by the code that wrote it. */
 export type Payload = z.output<typeof payloadSchema>;
 
+const ownSchema = z.object({
+  v: z.literal(3),
+  type: z.string(),
+  batchDay: z.string(),
+  accountNo: z.string(),
+  reverses: z.string().optional(),
+  entries: z.array(
+    z.object({
+      ledgerAccount: z.string(),
+      subAccount: z.string(),
+      side: z.enum(['DEBIT', 'CREDIT']),
+      amountMinor: minor,
+      currency: z.string(),
+      reason: z.string().optional(),
+    }),
+  ),
+});
+
+/** The message of an entry that no run posted. */
+export type OwnPayload = z.output<typeof ownSchema>;
+
 /** The message's content, or what makes it unreadable. */
 export function readPayload(text: string): Payload | { unreadable: string } {
+  return readAs(payloadSchema, text);
+}
+
+export function readOwnPayload(text: string): OwnPayload | { unreadable: string } {
+  return readAs(ownSchema, text);
+}
+
+function readAs<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> | { unreadable: string } {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     return { unreadable: 'the payload is not JSON' };
   }
-  const result = payloadSchema.safeParse(value);
+  const result = schema.safeParse(value);
   if (result.success) return result.data;
   return { unreadable: `the payload has a wrong ${result.error.issues[0]?.path.join('.') || 'form'}` };
 }

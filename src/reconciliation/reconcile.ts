@@ -2,9 +2,9 @@ import { formatMinor } from '../kernel/money.js';
 import type { Database } from '../db/database.js';
 import type { Session } from '../db/session.js';
 import { toBigInt, toCount, toText } from '../db/values.js';
-import { balanceCheck } from './balanceCheck.js';
-import { entryMovements, sidesOf } from './balances.js';
-import { closedWell, requireBatch, type BatchRow } from './days.js';
+import { balanceCheck, bookedWith } from './balanceCheck.js';
+import { sidesOf } from './balances.js';
+import { requireBatch, type BatchRow } from './days.js';
 import {
   byCurrency,
   dayBooks,
@@ -15,6 +15,7 @@ import {
   type DayOrders,
 } from './dayTotals.js';
 import { amountsText, listedMax, sidesAgree, unbalancedEntries, type Sides } from './ledgerProof.js';
+import { isClosed, readPeriod } from './period.js';
 import { termsSides } from './termsSides.js';
 import type { CurrencyTotal, Tally } from './tally.js';
 
@@ -62,10 +63,10 @@ export async function reconcileIn(session: Session, batchDay: string): Promise<R
   const stages = await readStages(session, batch);
   const left = await ordersLeft(session, batch, stages.orders);
   const totals = batchTotals(stages);
-  const movements = await entryMovements(session, batchDay);
-  const trial = await trialBalanceOf(session, batchDay, sidesOf(movements));
-  const { check: balances, stale } = await balanceCheck(session, batchDay, movements);
-  const explained = stale && !(await closedWell(session, batch));
+  const booked = await bookedWith(session, batchDay);
+  const trial = await trialBalanceOf(session, batchDay, sidesOf(booked.flatMap(({ movements }) => movements)));
+  const { check: balances, stale } = await balanceCheck(session, booked);
+  const explained = stale !== null && !isClosed(await readPeriod(session), stale);
   const checks = [totals, left, subLedger(stages.books), trial, balances];
   const terms = await termsBooked(session, batchDay);
   if (terms !== null) checks.push(terms);
@@ -210,9 +211,14 @@ async function termsBooked(session: Session, batchDay: string): Promise<Check | 
   };
 }
 
-/** Debits = credits over the day, and within each of its journal entries. */
+/** Debits = credits in the books of the day, and within each journal entry of its business. */
 async function trialBalanceOf(session: Session, batchDay: string, ledger: readonly Sides[]): Promise<Check> {
-  const entries = await unbalancedEntries(session, batchDay);
+  const entries = await unbalancedEntries(session, batchDay, 'batch_day');
+  if (!ledger.every(sidesAgree)) {
+    const known = new Set(entries.map(({ journalEntryId }) => journalEntryId));
+    const booked = await unbalancedEntries(session, batchDay, 'booking_day');
+    entries.push(...booked.filter(({ journalEntryId }) => !known.has(journalEntryId)));
+  }
   return {
     name: 'trial-balance',
     ok: ledger.every(sidesAgree) && entries.length === 0,

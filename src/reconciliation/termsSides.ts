@@ -37,7 +37,7 @@ export async function termsSides(session: Session, batchDay: string): Promise<Te
     `select e.reason, e.currency,
             ${exactSum(session.dialect, `case e.side when 'CREDIT' then e.amount_minor else -e.amount_minor end`, 'booked')}
        from journal_entry j join ledger_entry e on e.journal_entry_id = j.id
-      where j.batch_day = ? and e.reason is not null
+      where j.batch_day = ? and j.type in ('SETTLEMENT', 'TERMS') and e.reason is not null
         and e.ledger_account = case e.reason when 'FEE_ROUNDING' then 'FEE_INCOME' else 'MERCHANT_PAYABLE' end
       group by e.reason, e.currency order by e.reason, e.currency`,
     [batchDay],

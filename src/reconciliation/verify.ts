@@ -11,6 +11,7 @@ import { checkWindow } from './chunkChecks.js';
 import { chunkWindows } from './chunkRows.js';
 import { checkDay } from './dayChecks.js';
 import { everyDay, requireBatch } from './days.js';
+import { checkPeriod, readPeriod } from './period.js';
 import { checkReversals } from './reversalChecks.js';
 import { checkOpenTerms } from './termsProof.js';
 import { listedMax, sidesAgree, subLedgerSides, trialBalance } from './ledgerProof.js';
@@ -33,14 +34,16 @@ export async function verifyBooks(database: Database, options: VerifyOptions = {
     if (batchDay !== undefined) await requireBatch(session, batchDay);
     const days = batchDay === undefined ? await everyDay(session) : [batchDay];
     const checklist = new Checklist();
+    const period = await readPeriod(session);
+    await checkPeriod(session, checklist, period);
     for (const day of days) {
-      await checkDay(session, checklist, day);
+      await checkDay(session, checklist, period, day);
       for await (const window of chunkWindows(session, day)) {
         if (signal !== undefined) throwIfCancelled(signal);
         checkWindow(checklist, window);
       }
     }
-    await checkChain(session, checklist, days, signal);
+    await checkChain(session, checklist, period, days, signal);
     await checkNetMessages(session, checklist, batchDay);
     await checkStrays(session, checklist);
     await checkReversals(session, checklist);
@@ -54,19 +57,21 @@ export async function verifyBooks(database: Database, options: VerifyOptions = {
 
 /** Each business number once among the nets and once among the messages. */
 async function checkNetMessages(session: Session, checklist: Checklist, batchDay?: string): Promise<void> {
-  const [netDay, effectDay, messageDay] =
+  const [netDay, effectDay, entryDay, messageDay] =
     batchDay === undefined
-      ? ['', '', '']
+      ? ['', '', '', '']
       : [
           'where exists (select 1 from chunk c where c.run_id = n.run_id and c.chunk_no = n.chunk_no and c.batch_day = ?)',
           'where t.batch_day = ?',
+          'and j.batch_day = ?',
           'and m.batch_day = ?',
         ];
-  // What terms do at the end of a day has a message of its own, which stands for no net.
+  // What terms do at the end of a day has a message of its own, and so has an entry that no run posts: they are no nets.
   const both = `select n.biz_no, 1 as nets, 0 as messages from net n ${netDay}
      union all select distinct t.biz_no, 1, 0 from terms_effect t ${effectDay}
+     union all select j.biz_no, 1, 0 from journal_entry j where j.type not in ('SETTLEMENT', 'TERMS') ${entryDay}
      union all select m.biz_no, 0, 1 from outbox m where m.topic = 'LEDGER' ${messageDay}`;
-  const bindings = batchDay === undefined ? [] : [batchDay, batchDay, batchDay];
+  const bindings = batchDay === undefined ? [] : [batchDay, batchDay, batchDay, batchDay];
   const [count] = await session.rows(`select count(*) as numbers from (${both}) as pair`, bindings);
   checklist.examine('net-message', toCount(count?.['numbers']));
   const rows = await session.rows(

@@ -42,6 +42,8 @@ export interface DayReport {
   quarantined: Omit<QuarantinedAccount, 'batchDay'>[];
   withdrawn: WithdrawnOrder[];
   late: (queries.Position & { runId: bigint })[];
+  /** In whose books what came late stands. */
+  lateBookedOn: BatchDay[];
   parked: Omit<ParkedMessage, 'batchDay'>[];
   discrepancies: [];
   stageTimes: StageTime[] | null;
@@ -72,6 +74,7 @@ export async function collectReport(database: Database, day?: BatchDay): Promise
     const document = readRunDocument(await queries.lastRunDocument(session, batch.batchDay));
     const settled = await settledTotals(session, batch.batchDay);
     const booked = await queries.ledgerTotals(session, batch.batchDay);
+    const late = await queries.latePositions(session, batch.batchDay);
     return {
       batchDay: batch.batchDay,
       status: batch.state,
@@ -84,9 +87,8 @@ export async function collectReport(database: Database, day?: BatchDay): Promise
       checks: document.checks,
       quarantined: (await activeQuarantine(session, batch.batchDay)).map(({ batchDay: _, ...account }) => account),
       withdrawn: await withdrawnOrders(session, batch.batchDay),
-      late: (await queries.latePositions(session, batch.batchDay)).sort(
-        (a, b) => compareIds(a.runId, b.runId) || byAccount(a, b),
-      ),
+      late: late.sort((a, b) => compareIds(a.runId, b.runId) || byAccount(a, b)),
+      lateBookedOn: late.length === 0 ? [] : await queries.lateBookingDays(session, batch.batchDay),
       parked: (await parkedMessages(session, batch.batchDay)).map(({ batchDay: _, ...message }) => message),
       discrepancies: [],
       stageTimes: document.stageTimes,

@@ -93,6 +93,7 @@ export async function explainAccount(
       })),
       ...feeSteps(own(entries)),
       ...effectSteps(own(effects)),
+      ...otherSteps(own(entries)),
     ];
     const dayMinor = own(entries).reduce((sum, { amountMinor }) => sum + amountMinor, 0n);
     const beforeMinor = before.get(currency) ?? 0n;
@@ -127,7 +128,7 @@ export async function explainAccount(
 
 /** The fees as the ledger booked them. */
 function feeSteps(entries: readonly PayableEntry[]): ExplainedStep[] {
-  const fees = entries.filter(({ reason }) => reason === 'FEE_PLAN');
+  const fees = entries.filter(({ type, reason }) => type === 'SETTLEMENT' && reason === 'FEE_PLAN');
   if (fees.length === 0) return [];
   const amountMinor = fees.reduce((sum, fee) => sum + fee.amountMinor, 0n);
   return [{ reason: 'FEE_PLAN', of: null, orders: null, amountMinor }];
@@ -140,4 +141,14 @@ function effectSteps(effects: readonly EffectView[]): ExplainedStep[] {
     orders: null,
     amountMinor: payableEffect(effect),
   }));
+}
+
+/** What was booked of the day by hand or for payouts, by the type of the entry. */
+function otherSteps(entries: readonly PayableEntry[]): ExplainedStep[] {
+  const sums = new Map<string, bigint>();
+  for (const { type, amountMinor } of entries) {
+    if (type === 'SETTLEMENT' || type === 'TERMS') continue;
+    sums.set(type, (sums.get(type) ?? 0n) + amountMinor);
+  }
+  return [...sums].map(([reason, amountMinor]) => ({ reason, of: null, orders: null, amountMinor }));
 }

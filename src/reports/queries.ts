@@ -193,6 +193,16 @@ export async function latePositions(session: Session, day: BatchDay): Promise<(P
   }));
 }
 
+/** The days on which that was booked, in order. */
+export async function lateBookingDays(session: Session, day: BatchDay): Promise<BatchDay[]> {
+  const rows = await session.rows(
+    `select distinct booking_day from journal_entry
+      where batch_day = ? and booking_day > batch_day and type in ('SETTLEMENT', 'TERMS') order by booking_day`,
+    [day],
+  );
+  return rows.map((row) => toText(row['booking_day']));
+}
+
 export interface CurrencySum {
   currency: string;
   orders: number;
@@ -230,19 +240,20 @@ export interface LedgerTotal {
   currency: string;
   debitMinor: bigint;
   creditMinor: bigint;
-  /** What the merchant payable control account gained: credits less debits. */
+  /** What the merchant payable control account gained by the orders: credits less debits, before fees and other terms. */
   payableMinor: bigint;
 }
 
 /** Debits and credits that the ledger booked for a day, per currency. */
 export async function ledgerTotals(session: Session, day: BatchDay): Promise<LedgerTotal[]> {
+  const ofOrders = `j.type = 'SETTLEMENT' and l.reason is null and l.ledger_account = 'MERCHANT_PAYABLE'`;
   const amountOf = (condition: string) => `case when ${condition} then l.amount_minor else 0 end`;
   const rows = await session.rows(
     `select l.currency,
             ${exactSum(session.dialect, amountOf(`l.side = 'DEBIT'`), 'debit')},
             ${exactSum(session.dialect, amountOf(`l.side = 'CREDIT'`), 'credit')},
-            ${exactSum(session.dialect, amountOf(`l.side = 'DEBIT' and l.ledger_account = 'MERCHANT_PAYABLE'`), 'paid')},
-            ${exactSum(session.dialect, amountOf(`l.side = 'CREDIT' and l.ledger_account = 'MERCHANT_PAYABLE'`), 'owed')}
+            ${exactSum(session.dialect, amountOf(`l.side = 'DEBIT' and ${ofOrders}`), 'paid')},
+            ${exactSum(session.dialect, amountOf(`l.side = 'CREDIT' and ${ofOrders}`), 'owed')}
        from journal_entry j
        join ledger_entry l on l.journal_entry_id = j.id
       where j.batch_day = ?
@@ -280,10 +291,10 @@ export interface LedgerHead {
   previousHead: string;
 }
 
-/** The last link of the day's hash chain; null before the day was closed. */
+/** The day's link of the hash chain; null before the day was closed. */
 export async function ledgerHead(session: Session, day: BatchDay): Promise<LedgerHead | null> {
   const [row] = await session.rows(
-    'select link_no, entries, previous_head, head from chain_link where batch_day = ? order by link_no desc limit 1',
+    'select link_no, entries, previous_head, head from chain_link where booking_day = ?',
     [day],
   );
   if (row === undefined) return null;

@@ -20,7 +20,7 @@ export interface TieOut {
   nets: Amounts;
   outbox: Amounts;
   posted: Amounts;
-  /** What the merchant payable control account gained. */
+  /** What the merchant payable control account gained by the orders. */
   ledgerNetMinor: bigint;
   /** Whether claimed, nets, outbox, posted and ledger are one and the same. */
   agrees: boolean;

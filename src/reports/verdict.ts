@@ -15,6 +15,7 @@ export interface Verdict {
 /** What the facts of a day come to, in words. */
 export function verdictOf(report: DayReport): Verdict {
   const failed = report.checks.filter((check) => !check.ok);
+  const bookedOn = report.lateBookedOn.join(', ');
   const needs = [
     ...failed.map((check) => `Check ${check.name} failed.`),
     ...some(report.quarantined.length, (n) => `${plural(n, 'account')} set aside in quarantine.`),
@@ -23,7 +24,8 @@ export function verdictOf(report: DayReport): Verdict {
     ...some(sum(report.tieOut.map((row) => row.waiting.orders)), (n) => `${plural(n, 'order')} not settled yet.`),
     ...some(
       report.late.length === 0 ? 0 : sum(report.late.map((row) => row.orders)),
-      (n) => `${plural(n, 'order')} settled late, after the day was closed.`,
+      (n) =>
+        `${plural(n, 'order')} settled late, after the day was closed${bookedOn === '' ? '' : `, and booked on ${bookedOn}`}.`,
     ),
   ];
   if (failed.length > 0 || report.outcome === 'INTEGRITY') {

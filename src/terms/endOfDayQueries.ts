@@ -6,11 +6,14 @@ import type { TermsReason } from './termsLine.js';
 
 const netsOfDay = `from chunk c join net n on n.run_id = c.run_id and n.chunk_no = c.chunk_no`;
 
-/** What the end of a day is made of. The caller holds one snapshot, and everything of the day is posted. */
-export async function readDayEnd(session: Session, day: BatchDay): Promise<DayEnd> {
+/**
+ * What the end of a day is made of. The caller holds one snapshot, and everything of the day is posted. `whole`: with
+ * positions that nothing ends with, which matter once others are added to them.
+ */
+export async function readDayEnd(session: Session, day: BatchDay, whole = false): Promise<DayEnd> {
   return {
     day,
-    positions: await positions(session, day),
+    positions: await positions(session, day, whole),
     due: await openEffects(session, 'RESERVE_HOLD', 'e.due_day', day),
     debts: await openEffects(session, 'DEBT', 'e.origin_day', day),
     booked: await bookedEffects(session, day),
@@ -21,7 +24,7 @@ export async function readDayEnd(session: Session, day: BatchDay): Promise<DayEn
  * Of accounts with terms: those with a reserve, a negative position, an open debt, or something that is booked of the day
  * already. Nothing ends with the others.
  */
-async function positions(session: Session, day: BatchDay): Promise<DayPosition[]> {
+async function positions(session: Session, day: BatchDay, whole: boolean): Promise<DayPosition[]> {
   const net = 'n.amount_minor - n.fee_minor';
   const rows = await session.rows(
     `select * from (
@@ -30,7 +33,7 @@ async function positions(session: Session, day: BatchDay): Promise<DayPosition[]
               case when ${sumIsNegative(session.dialect, net)} then 1 else 0 end as negative
          ${netsOfDay} join account_terms t on t.id = n.terms_id
         where c.batch_day = ? group by n.account_no, n.currency) p
-      where p.reserve_rate > 0 or p.negative = 1
+      where ${whole ? '1 = 1 or' : ''} p.reserve_rate > 0 or p.negative = 1
          or exists (select 1 from terms_effect e
                      where e.account_no = p.account_no and e.currency = p.currency
                        and (e.batch_day = ? or (e.reason = 'DEBT' and e.open = 1)))`,

@@ -1,5 +1,5 @@
 import type { Row, Session, Transaction } from '../db/session.js';
-import { fromInstant, placeholders, toBigInt, toCount, toText, toTextOrNull } from '../db/values.js';
+import { fromInstant, oneOfIds, placeholders, toBigInt, toCount, toText, toTextOrNull } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { minimumPayoutIn, minimumPayoutText, type AccountTerms } from './accountTerms.js';
 
@@ -53,6 +53,17 @@ export async function termsOn(
 ): Promise<Map<string, StoredTerms>> {
   const terms = await termsOf(session, accountNos);
   return new Map(terms.filter(({ validFrom }) => validFrom <= day).map((own) => [own.accountNo, own]));
+}
+
+/** What these terms hold back. */
+export async function reserveTerms(
+  session: Session,
+  ids: readonly bigint[],
+): Promise<Map<bigint, Pick<StoredTerms, 'reserveRate' | 'reserveDays'>>> {
+  if (ids.length === 0) return new Map();
+  const list = oneOfIds(session.dialect, 'id', ids);
+  const rows = await session.rows(`${termsSelect} where ${list.sql}`, list.bindings);
+  return new Map(rows.map(toTerms).map((terms) => [terms.id, terms]));
 }
 
 /** The last day of which anything is settled, or null. */

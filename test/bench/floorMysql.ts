@@ -80,8 +80,8 @@ export const mysqlFloor: FloorSql = {
     },
     {
       part: 'post: insert journal',
-      sql: `insert into journal_entry (id, biz_no, type, batch_day, ledger_entries, posted_at)
-        select o.id, o.biz_no, 'SETTLEMENT', o.batch_day, coalesce(l.lines, 0), now(3)
+      sql: `insert into journal_entry (id, biz_no, type, batch_day, booking_day, ledger_entries, posted_at)
+        select o.id, o.biz_no, 'SETTLEMENT', o.batch_day, o.batch_day, coalesce(l.lines, 0), now(3)
           from outbox o
           left join (select journal_entry_id, count(*) as \`lines\` from bench_leg group by journal_entry_id) l
             on l.journal_entry_id = o.id

@@ -78,8 +78,9 @@ async function post(database: Database, message: Row): Promise<void> {
   await database.transact(
     repeatable('post one message', async (trx) => {
       await trx.change(
-        `insert into journal_entry (id, biz_no, type, batch_day, ledger_entries, posted_at) values (?, ?, 'SETTLEMENT', ?, ?, ?)`,
-        [id, toText(message['biz_no']), batchDay, legs.length, now(database)],
+        `insert into journal_entry (id, biz_no, type, batch_day, booking_day, ledger_entries, posted_at)
+         values (?, ?, 'SETTLEMENT', ?, ?, ?, ?)`,
+        [id, toText(message['biz_no']), batchDay, batchDay, legs.length, now(database)],
       );
       await trx.insertMany(
         'ledger_entry',

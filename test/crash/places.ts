@@ -124,6 +124,8 @@ async function serverPlace(
       rowsAsArray: true,
     });
     const tables = (rows as string[][]).map(([table]) => String(table)).filter((table) => !steady.includes(table));
+    // Last of all: while it is empty, no day is closed to the journal entries.
+    tables.sort((a, b) => Number(a === 'ledger_period') - Number(b === 'ledger_period'));
     // The ledger refuses DELETE; emptying a table whole is no DELETE.
     const refusing = tables.filter((table) => appendOnly.includes(table));
     // Ids that the database makes go on counting from one experiment to the next; no picture of the money holds one.

@@ -123,7 +123,8 @@ describe.each(databaseKinds)('confirmations of the relay that are lost or double
     const messages = stored.map((message) => {
       const decoded = decodePayload(message.bizNo, message.payload, message.orders);
       if (decoded === null) throw new Error(`Message ${message.bizNo} cannot be read.`);
-      return { id: message.id, bizNo: message.bizNo, orders: message.orders, open: () => decoded };
+      const { id, bizNo, orders, batchDay } = message;
+      return { id, bizNo, orders, batchDay, open: () => decoded };
     });
     const { signal } = new AbortController();
     const ports = {

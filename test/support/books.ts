@@ -2,7 +2,7 @@ import type { Database } from '../../src/db/database.js';
 import type { Binding, Session } from '../../src/db/session.js';
 import { repeatable } from '../../src/db/transaction.js';
 import { fromInstant } from '../../src/db/values.js';
-import { insertEntries, writeBalances, writeLinks } from './ledgerBooks.js';
+import { insertEntries, openPeriod, writeBalances, writeLinks, writePeriod } from './ledgerBooks.js';
 import { plant } from './plants.js';
 
 // Writes a settled day straight into the tables, as the data model says it must look. It nets, numbers and books by
@@ -40,9 +40,11 @@ export async function emptyBooks(database: Database): Promise<void> {
       ...['terms_effect', 'account_terms', 'fee_plan_tier'],
       ...['withdrawn_order', 'quarantine', 'ledger_entry', 'journal_entry', 'outbox', 'net', 'chunk', 'run'],
       ...['source_total', 'batch', 'settlement_order', 'account', 'account_balance', 'general_balance', 'chain_link'],
+      ...['balanced_day', 'operator_action'],
     ]) {
       await trx.change(`delete from ${table}`);
     }
+    await openPeriod(trx);
   });
 }
 
@@ -55,6 +57,7 @@ export async function writeBooks(database: Database, days: readonly SeedDay[]): 
       const rows = [...accounts].map((accountNo) => [accountNo, 'ACTIVE', now, now]);
       await trx.insertMany('account', ['account_no', 'state', 'registered_at', 'changed_at'], rows);
       for (const day of days) await writeDay(trx, day);
+      await writePeriod(trx);
       await writeBalances(trx);
       await writeLinks(trx);
     }),

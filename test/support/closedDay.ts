@@ -2,7 +2,7 @@ import { repeatable } from '../../src/db/transaction.js';
 import type { Database } from '../../src/db/database.js';
 import type { Binding, Session } from '../../src/db/session.js';
 import { fromInstant, toBigInt } from '../../src/db/values.js';
-import { insertEntries, writeBalances, writeLinks } from './ledgerBooks.js';
+import { insertEntries, openPeriod, writeBalances, writeLinks, writePeriod } from './ledgerBooks.js';
 
 type Type = 'PAYMENT' | 'REFUND' | 'FEE' | 'ADJUSTMENT';
 
@@ -50,6 +50,7 @@ export async function seedClosedDay(
 ): Promise<{ runId: bigint; topId: bigint; firstId: bigint }> {
   return database.transact(
     repeatable('seed a closed day', async (trx) => {
+      await openPeriod(trx);
       const firstId = await nextId(trx, 'settlement_order');
       const runId = await nextId(trx, 'run');
       const seeds = orders.map((order, at) => ({ ...order, id: firstId + BigInt(at) }));
@@ -67,6 +68,7 @@ export async function seedClosedDay(
       await insertRun(trx, { day, runId, topId, orders: claimed.length, partial: claimed.length < seeds.length }, at);
       await insertChunks(trx, day, runId, chunks, at('00:00:10'));
       await insertQuarantine(trx, day, runId, seeds, setAside, at('00:00:05'));
+      await writePeriod(trx);
       await writeBalances(trx);
       await writeLinks(trx);
       return { runId, topId, firstId };

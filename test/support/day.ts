@@ -135,7 +135,7 @@ export async function moneyDump(database: Database): Promise<string[]> {
   await summed('outbox', 'select batch_day, account_no, state, orders from outbox');
   await summed(
     'ledger',
-    `select j.batch_day, j.type, l.ledger_account, l.sub_account, l.side, l.currency, l.amount_minor
+    `select j.batch_day, j.booking_day, j.type, l.ledger_account, l.sub_account, l.side, l.currency, l.amount_minor
        from journal_entry j join ledger_entry l on l.journal_entry_id = j.id`,
   );
   await summed(
@@ -148,10 +148,13 @@ export async function moneyDump(database: Database): Promise<string[]> {
   for (const table of ['account_balance', 'general_balance']) {
     const columns = table === 'account_balance' ? 'ledger_account, sub_account' : 'ledger_account';
     for (const row of await read(
-      `select batch_day, ${columns}, currency, opening_minor, debit_minor, credit_minor, closing_minor from ${table}`,
+      `select booking_day, ${columns}, currency, opening_minor, debit_minor, credit_minor, closing_minor from ${table}`,
     )) {
       lines.push(`${table} ${row.map(String).join(' ')}`);
     }
+  }
+  for (const row of await read('select booking_day, closed_through from ledger_period')) {
+    lines.push(`period ${row.map(String).join(' ')}`);
   }
   for (const row of await read('select batch_day, state, orders_at_close from batch')) {
     lines.push(`batch ${row.map(String).join(' ')}`);
@@ -185,7 +188,7 @@ export async function everyRow(database: Database): Promise<string> {
     'net',
     'outbox',
   ];
-  tables.push('account_balance', 'general_balance', 'chain_link');
+  tables.push('account_balance', 'general_balance', 'chain_link', 'balanced_day', 'ledger_period');
   tables.push('journal_entry', 'ledger_entry', 'quarantine', 'withdrawn_order', 'operator_action');
   tables.push('fee_plan_tier', 'account_terms', 'terms_effect');
   const lines: string[] = [];

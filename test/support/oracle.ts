@@ -129,6 +129,24 @@ const questions: readonly (readonly [string, string])[] = [
        left join ledger_entry l on l.journal_entry_id = j.id group by j.id, j.ledger_entries
      having j.ledger_entries <> count(l.line_no)`,
   ],
+  [
+    'journal entry that is booked before its business, or later although its day is open',
+    `select j.id, j.batch_day, j.booking_day from journal_entry j
+      where j.booking_day < j.batch_day or (j.booking_day > j.batch_day and j.type = 'SETTLEMENT' and not exists (
+        select 1 from ledger_period p where p.closed_through >= j.batch_day))`,
+  ],
+  [
+    'closed day whose link does not hold all of its journal entries',
+    `select j.booking_day, count(*) as found_entries, min(l.entries) as linked from journal_entry j
+       left join chain_link l on l.booking_day = j.booking_day
+      where j.booking_day <= (select closed_through from ledger_period) group by j.booking_day
+     having count(*) <> coalesce(min(l.entries), 0)`,
+  ],
+  [
+    'books that are not closed as far as the batches',
+    `select closed_through from ledger_period
+      where coalesce(closed_through, '') <> coalesce((select max(batch_day) from batch where state = 'CLOSED'), '')`,
+  ],
   ['run that still says RUNNING', `select id, batch_day from run where state = 'RUNNING'`],
   ['lease that is still held', `select owner from lease where owner is not null`],
 ];
@@ -156,7 +174,8 @@ async function messagesAndOrders(database: Database): Promise<string[]> {
   for (const [bizNo, payload] of await database.read((session) =>
     session.tuples('select biz_no, payload from outbox'),
   )) {
-    for (const part of (JSON.parse(String(payload)) as { orderIds: string }).orderIds.split(',')) {
+    const { orderIds = '' } = JSON.parse(String(payload)) as { orderIds?: string };
+    for (const part of orderIds.split(',').filter((ids) => ids !== '')) {
       const [first = '', last = first] = part.split('-');
       for (let id = BigInt(first); id <= BigInt(last); id += 1n) {
         if (seen.has(String(id))) wrong.push(`order ${String(id)} is in a second message: ${String(bizNo)}`);

@@ -9,6 +9,7 @@ const triggers = ['journal_entry', 'ledger_entry', 'chain_link'].flatMap((table)
   `${table}_no_update`,
   `${table}_no_delete`,
 ]);
+triggers.push('journal_entry_closed_day');
 
 /** Takes the triggers away for good: for a suite that plants one fault after another. */
 export async function withoutTriggers(database: Database): Promise<void> {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import type { Database } from '../../src/db/database.js';
+import { reverseEntry } from '../../src/ledger/reverseEntry.js';
 import { ledgerBalances, trialBalance } from '../../src/ledger/views.js';
 import { addDays } from '../../src/kernel/batchDay.js';
 import { reconcileDay } from '../../src/reconciliation/reconcile.js';
@@ -165,6 +167,8 @@ describe.each(databaseKinds)('any days under terms [%s]', (kind) => {
               await givenOrders(database, part);
               expect(await runDay(database, { target })).toMatchObject({ outcome: 'OK', closed: true });
             }
+            // What came late is booked on the day after.
+            await runDay(database, { target: addDays(target, 1) });
             expect((await verifyBooks(database)).filter(({ ok }) => !ok)).toEqual([]);
             const found = await database.read((session) => ledgerBalances(session));
             const { accounts, income } = model(
@@ -186,4 +190,78 @@ describe.each(databaseKinds)('any days under terms [%s]', (kind) => {
       { numRuns: kind === 'sqlite' ? 10 : 2 },
     );
   }, 600_000);
+
+  test('with late orders, reversals and reruns between them add up to zero after each step, and leave closed days alone', async () => {
+    const step = fc.oneof(
+      { weight: 4, arbitrary: made.map((order) => ({ ...order, kind: 'order' as const })) },
+      { weight: 3, arbitrary: fc.constant({ kind: 'run' as const }) },
+      { weight: 1, arbitrary: fc.constant({ kind: 'again' as const }) },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant('reverse' as const), at: fc.nat(1_000) }) },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 16 }), async (steps) => {
+        const { database, drop } = await createTestDatabase(kind);
+        let [target, no] = [addDays(first, -1), 0];
+        let closed: string[] = [];
+        try {
+          await importFeePlans(database, plans);
+          await importTerms(database, terms);
+          for (const one of [...steps, { kind: 'run' as const }]) {
+            if (one.kind === 'order') {
+              const { day, accountNo, type, minor } = one;
+              no += 1;
+              await givenOrders(database, [
+                { accountNo, type, minor, orderNo: `O${String(no)}`, batchDay: addDays(first, day) },
+              ]);
+            } else if (one.kind === 'reverse') await reverseSome(database, one.at);
+            else {
+              if (one.kind === 'run') target = addDays(target, 1);
+              if (target < first) continue;
+              expect(await runDay(database, { target })).toMatchObject({ outcome: 'OK', closed: true });
+            }
+            expect(await offBalance(database)).toEqual([]);
+            expect((await verifyBooks(database)).filter(({ ok }) => !ok)).toEqual([]);
+            const now = await closedBooks(database);
+            expect(now.slice(0, closed.length)).toEqual(closed);
+            closed = now;
+          }
+          expect((await reconcileDay(database, target)).outcome).toBe('OK');
+        } finally {
+          await drop();
+        }
+      }),
+      { numRuns: kind === 'sqlite' ? 12 : 3 },
+    );
+  }, 600_000);
 });
+
+const columns = async (database: Database, sql: string): Promise<string[]> =>
+  (await database.read((session) => session.tuples(sql))).map((row) => row.map(String).join(' '));
+
+/** Currencies whose debits are not their credits. */
+function offBalance(database: Database): Promise<string[]> {
+  const signed = `case side when 'DEBIT' then amount_minor else -amount_minor end`;
+  return columns(database, `select currency from ledger_entry group by currency having sum(${signed}) <> 0`);
+}
+
+/** Links and balances of closed days, day by day. */
+async function closedBooks(database: Database): Promise<string[]> {
+  const links = await columns(database, 'select booking_day, link_no, entries, head from chain_link order by link_no');
+  const balances = await columns(
+    database,
+    `select booking_day, ledger_account, sub_account, currency, opening_minor, debit_minor, credit_minor, closing_minor
+       from account_balance order by booking_day, ledger_account, sub_account, currency`,
+  );
+  return links.map((link) => [link, ...balances.filter((row) => row.startsWith(link.slice(0, 10)))].join('\n'));
+}
+
+/** Reverses one of the journal entries; whether it may be is told by its state. */
+async function reverseSome(database: Database, at: number): Promise<void> {
+  const numbers = await columns(database, 'select biz_no from journal_entry order by id');
+  const bizNo = numbers[at % Math.max(1, numbers.length)];
+  if (bizNo === undefined) return;
+  const decision = { by: 'alice', reason: 'a test', at: '2026-12-01T00:00:00.000Z' };
+  await reverseEntry(database, bizNo, decision).catch((error: unknown) => {
+    expect(error).toMatchObject({ code: 'ENTRY_NOT_REVERSIBLE' });
+  });
+}
