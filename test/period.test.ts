@@ -54,7 +54,7 @@ const payout = (bizNo: string, batchDay: string, minor = 10n): OwnEntry => ({
     { ledgerAccount: 'PAYOUT_IN_TRANSIT', subAccount: 'A1', side: 'CREDIT', amountMinor: minor, currency: 'USD' },
   ],
 });
-const book = (database: Database, ...entries: OwnEntry[]): Promise<void> =>
+const book = (database: Database, ...entries: OwnEntry[]): Promise<number> =>
   database.transact(repeatable('book', (trx) => bookEntries(trx, entries, now)));
 
 onEachDatabase('a closed day', (current) => {

@@ -112,6 +112,7 @@ onEachDatabase('reconciling a day', (current) => {
     await apply([
       `insert into batch (batch_day, state, cut_off, top_id, orders_at_close, opened_at, closed_at)
        values ('2026-12-01', 'CLOSED', '2026-12-02', 0, 0, '2026-12-02', '2026-12-02')`,
+      `update ledger_period set booking_day = '2026-12-02', closed_through = '2026-12-01'`,
     ]);
     const result = await reconcileDay(current().database, '2026-12-01');
     expect(result.outcome).toBe('OK');

@@ -22,6 +22,7 @@ onEachDatabase('settle verify', (current) => {
     const checks = await verifyBooks(current().database);
     expect(checks.flatMap((check) => check.contradictions)).toEqual([]);
     expect(Object.fromEntries(checks.map((check) => [check.name, check.examined]))).toEqual({
+      period: 1,
       'order-state': 16,
       'order-chunk': 20,
       chunk: 3,

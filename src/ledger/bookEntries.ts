@@ -32,17 +32,21 @@ const lookUpMax = 500;
 
 /**
  * Books journal entries inside the transaction that makes them true, each with its message to the outbox, which the ledger
- * has confirmed thereby, on the day that is open. What is booked under its business number already stays as it is. `now` is
- * RFC 3339.
+ * has confirmed thereby, on the day that is open. What is booked under its business number already stays as it is.
+ * `now` is RFC 3339. Returns how many were booked.
  */
-export async function bookEntries(trx: Transaction, entries: readonly OwnEntry[], now: string): Promise<void> {
-  for (let at = 0; at < entries.length; at += lookUpMax) await book(trx, entries.slice(at, at + lookUpMax), now);
+export async function bookEntries(trx: Transaction, entries: readonly OwnEntry[], now: string): Promise<number> {
+  let booked = 0;
+  for (let at = 0; at < entries.length; at += lookUpMax) {
+    booked += await book(trx, entries.slice(at, at + lookUpMax), now);
+  }
+  return booked;
 }
 
-async function book(trx: Transaction, entries: readonly OwnEntry[], now: string): Promise<void> {
+async function book(trx: Transaction, entries: readonly OwnEntry[], now: string): Promise<number> {
   const known = await messageIds(trx, entries);
   const fresh = entries.filter(({ bizNo }) => !known.has(bizNo));
-  if (fresh.length === 0) return;
+  if (fresh.length === 0) return 0;
   fresh.forEach(assertBalanced);
   const openDay = await bookingDay(trx);
   const moment = fromInstant(trx.dialect, now);
@@ -63,6 +67,7 @@ async function book(trx: Transaction, entries: readonly OwnEntry[], now: string)
     postedAt: now,
   }));
   await insertJournal(trx, posted);
+  return fresh.length;
 }
 
 async function messageIds(trx: Transaction, entries: readonly OwnEntry[]): Promise<Map<string, bigint>> {

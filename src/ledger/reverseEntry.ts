@@ -66,9 +66,9 @@ async function reverse(trx: Transaction, reverses: string, now: string): Promise
     return { bizNo, reverses, batchDay, bookingDay: known.bookingDay, already: true, entries };
   }
   const accountNo = await accountOf(trx, original.id);
-  await bookEntries(trx, [{ bizNo, type: 'REVERSAL', batchDay, accountNo, entries, reverses }], now);
+  const own = await bookEntries(trx, [{ bizNo, type: 'REVERSAL', batchDay, accountNo, entries, reverses }], now);
   const booked = (await postedEntry(trx, bizNo)) as Posted;
-  return { bizNo, reverses, batchDay, bookingDay: booked.bookingDay, already: false, entries };
+  return { bizNo, reverses, batchDay, bookingDay: booked.bookingDay, already: own === 0, entries };
 }
 
 const otherSide = { DEBIT: 'CREDIT', CREDIT: 'DEBIT' } as const;

@@ -152,6 +152,23 @@ describe.each(databaseKinds)('a run under terms [%s]', (kind) => {
     });
   });
 
+  test('of late orders is foretold by a dry run, which knows what of the day is settled already', async () => {
+    await givenPlans(database(), 'P,2026-01-01,PAYMENT,137,,,,,,,,');
+    await givenTerms(database(), 'M1,2026-01-01,P,1000,30,,,', 'M2,2026-01-01,,,,,,');
+    await settleDay(database(), '2026-11-29', 'M1 PAYMENT 1015', 'M2 PAYMENT 300');
+    const late = (orderNo: string, accountNo: string, type: string, minor: number): TestOrder => ({
+      ...{ orderNo, accountNo, type, minor },
+    });
+    await givenOrders(database(), [late('L1', 'M1', 'PAYMENT', 515), late('L2', 'M2', 'REFUND', 800)]);
+    const dry = await runDay(database(), { dryRun: true });
+    expect(dry.terms).toMatchObject([
+      { reason: 'DEBT', currency: 'USD', effects: 1, amountMinor: 500n },
+      { reason: 'RESERVE_HOLD', currency: 'USD', effects: 1, amountMinor: 51n },
+    ]);
+    expect((await runDay(database())).terms).toEqual(dry.terms);
+    await expectSound(database(), '2026-11-29');
+  });
+
   test('charges nothing for a reversal, and gives back neither fee nor reserve of what it reverses', async () => {
     await givenPlans(database(), 'P,2026-01-01,PAYMENT,1000,,,,,,,,');
     await givenTerms(database(), 'M1,2026-01-01,P,1000,30,,,');
@@ -227,7 +244,7 @@ describe.each(databaseKinds)('a run under terms [%s]', (kind) => {
           closed: true,
           terms: dry.terms,
         });
-        expect(dry.terms.map(({ reason }) => reason)).toEqual(['DEBT', 'FEE_ROUNDING', 'RESERVE_HOLD']);
+        expect(dry.terms.map(({ reason }) => reason)).toEqual(['FEE_ROUNDING', 'RESERVE_HOLD']);
         await expectSound(own.database, '2026-11-29');
         dumps.push(JSON.stringify(await balances(own.database)));
       } finally {
