@@ -1,6 +1,6 @@
 import { migrations } from '../../migrations/index.js';
 import type { Database } from '../db/database.js';
-import { migrateDown, migrateUp, schemaStatus, statementsOf } from '../db/schema.js';
+import { asScript, migrateDown, migrateUp, schemaStatus, statementsOf } from '../db/schema.js';
 import { SettleError, exitCodes } from '../kernel/errors.js';
 import { followChart } from '../ledger/chart.js';
 import { withDatabase, type Command } from './context.js';
@@ -69,8 +69,9 @@ export const sql: Command<object> = (context) =>
       const statements = migrations
         .filter((migration) => pending.includes(migration.name))
         .flatMap((migration) => statementsOf(migration, database.engine, 'up'));
-      if (context.output === 'text') for (const statement of statements) await context.print(`${statement};\n`);
-      else await context.document({ schema: 'settle.migrateSql', engine: database.engine, statements });
+      if (context.output === 'text') {
+        for (const statement of statements) await context.print(`${asScript(database.engine, statement)}\n`);
+      } else await context.document({ schema: 'settle.migrateSql', engine: database.engine, statements });
       return exitCodes.OK;
     },
     { schema: 'none' },

@@ -12,6 +12,11 @@ export function statementsOf(migration: Migration, engine: Engine, direction: 'u
   return migration[direction](vocabularies[engine]);
 }
 
+/** A statement as the engine's own client takes it; the one for servers must be told where a trigger's body ends. */
+export function asScript(engine: Engine, sql: string): string {
+  return engine === 'sqlite' || !sql.includes(';') ? `${sql};` : `delimiter //\n${sql}//\ndelimiter ;`;
+}
+
 function migrateConfig(engine: Engine): Knex.MigratorConfig {
   return {
     tableName: table,

@@ -94,8 +94,14 @@ async function appendOnlyFinding(session: Session, engine: Database['engine']): 
   return fail(
     name,
     `triggers that are missing: ${missing.join(', ')}`,
-    grant + missing.map((trigger) => `${triggerSql(engine, trigger)};`).join(' '),
+    grant + missing.map((trigger) => statementFor(engine, trigger)).join(' '),
   );
+}
+
+/** Where a body has statements of its own, a server's client must be told another delimiter first. */
+function statementFor(engine: Database['engine'], trigger: string): string {
+  const sql = triggerSql(engine, trigger);
+  return `${engine !== 'sqlite' && sql.includes(';') ? '(in a client, after "delimiter //") ' : ''}${sql};`;
 }
 
 const transactionsMax = 5;

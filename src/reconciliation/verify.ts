@@ -123,7 +123,7 @@ async function checkAppendOnly(session: Session, checklist: Checklist): Promise<
   checklist.examine('append-only', 1);
   for (const name of missing) {
     const problem = 'is missing as a trigger, or not shown to this user: the rows could be changed';
-    checklist.contradict('append-only', name.replace(/_no_.*/, ''), name, problem);
+    checklist.contradict('append-only', name.replace(/_(no|closed)_.*/, ''), name, problem);
   }
 }
 
