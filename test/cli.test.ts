@@ -54,6 +54,7 @@ describe('help', () => {
     ['ledger', 'entries'],
     ['ledger', 'trial-balance'],
     ['ledger', 'export'],
+    ['ledger', 'reverse'],
     ['ledger', 'accounts'],
     ['outbox'],
     ['outbox', 'status'],

@@ -189,6 +189,21 @@ onEachDatabase('settle ledger export', (current) => {
   });
 });
 
+describe('an entry that is booked on a later day', () => {
+  const late: ExportedEntry = {
+    ...{ id: 7n, bizNo: 'S1.1.1', type: 'SETTLEMENT', batchDay: day, bookingDay: '2026-11-30', runId: 3n },
+    ...{ postedAt: '2026-12-01T01:00:00.000Z', entries: [] },
+  };
+
+  test.each([
+    ['hledger', '2026-11-30=2026-11-29 (S1.1.1) Settlement'],
+    ['beancount', '2026-11-30 * "Settlement" ^S1.1.1'],
+    ['csv', '7,S1.1.1,SETTLEMENT,2026-11-29,3,2026-12-01T01:00:00.000Z,,,,,,,,,2026-11-30'],
+  ] as const)('stands in %s on that day, and names its value date', (format, line) => {
+    expect(exportWriter(format).slice([late])).toContain(line);
+  });
+});
+
 describe('the beancount form', () => {
   const entry = (subAccount: string): ExportedEntry => ({
     ...{
