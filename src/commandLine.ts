@@ -134,8 +134,8 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
   const tuning = (command: Program): Program =>
     command
       .option('--lanes <n>', 'lanes that write at the same time (default: 4; 1 on SQLite)', wholeNumber)
-      .option('--page-size <n>', 'orders read, and netted together (default: 300000; 100000 on SQLite)', wholeNumber)
-      .option('--chunk-size <n>', 'orders in one transaction (default: 10000; 100000 on SQLite)', wholeNumber)
+      .option('--page-size <n>', 'orders read, and netted together (default: 500000; 1000000 on SQLite)', wholeNumber)
+      .option('--chunk-size <n>', 'orders in one transaction (default: 10000; 200000 on SQLite)', wholeNumber)
       .option('--max-duration <time>', 'stop in good order after this time, such as 90m (exit 12)')
       .option('--shard-timeout <time>', 'leave a shard that takes longer to the next run (default: 15m)')
       .option('--report-dir <dir>', 'write the report of the day into this folder');

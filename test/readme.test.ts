@@ -34,7 +34,7 @@ describe('the README', () => {
     // What depends on the engine has no default of its own; the README shows the servers' value.
     expect(shown).toEqual({
       ...defaults,
-      batch: { ...defaults.batch, lanes: 4, pageSize: 300_000, chunkSize: 10_000 },
+      batch: { ...defaults.batch, lanes: 4, pageSize: 500_000, chunkSize: 10_000 },
     });
   });
 });

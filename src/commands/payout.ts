@@ -5,12 +5,13 @@ import { instantText } from '../kernel/clock.js';
 import { exitCodes, SettleError } from '../kernel/errors.js';
 import type { PayoutChannel } from '../payouts/channel.js';
 import type { ExchangePorts } from '../payouts/exchange.js';
-import { planPayouts, payoutsByState, type PayoutPlan } from '../payouts/planPayouts.js';
+import { payoutsByState, type PayoutPlan } from '../payouts/planPayouts.js';
 import type { Outcome } from '../payouts/recorder.js';
 import { checkPayouts, submitPayouts } from '../payouts/submitPayouts.js';
 import { countText } from '../reports/words.js';
 import { withDatabase, type Command, type CommandContext } from './context.js';
-import { channelNames, openChannel, payoutTermsOn, paysOut, routesOf } from './payoutChannels.js';
+import { channelNames, openChannel, payoutTermsOn, paysOut } from './payoutChannels.js';
+import { planClosedDay } from './payoutPlan.js';
 
 /** Connections that a command on payouts uses: claims beside the recording of answers. */
 const connections = 4;
@@ -68,18 +69,6 @@ export const check: Command<{ channel?: string }> = (context, options) =>
     },
     { connections },
   );
-
-/** Makes the payout tasks of the last closed day; null where nothing is paid out or no day is closed. */
-export async function planClosedDay(context: CommandContext, database: Database): Promise<PayoutPlan | null> {
-  if (!paysOut(context.config)) return null;
-  return planPayouts(database, {
-    namespace: context.config.payouts.namespace,
-    now: () => instantText(context.clock.now()),
-    termsOn: payoutTermsOn,
-    routesOf: (session, accountNos) => routesOf(context.config, session, accountNos),
-    signal: context.signal,
-  });
-}
 
 function requireChannels({ config }: CommandContext): CommandContext['config'] {
   if (paysOut(config)) return config;

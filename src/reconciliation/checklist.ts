@@ -21,6 +21,8 @@ export const verifyChecks = {
   'source-total': 'the frozen source is what was settled, set aside or withdrawn',
   'withdrawn-order': 'a withdrawn order was not settled',
   reversal: 'a reversal takes back a settled order of its kind, never more than there was',
+  payout: 'a payout is where its audit trail ends, and booked once for each move that moves money',
+  'payout-transit': 'payouts on their way add up to what the ledger has in transit',
   'sub-ledger': "the merchants' nets add up to their control account",
   'trial-balance': 'debits equal credits over the whole ledger',
 } as const;

@@ -155,13 +155,13 @@ async function ordersLeft(session: Session, batch: BatchRow, orders: DayOrders):
   const messages = { NEW: 0, PARKED: 0 };
   const counted = await session.rows(
     `select state, count(*) as messages from outbox
-      where state in ('NEW', 'PARKED') and batch_day = ? group by state`,
+      where state in ('NEW', 'PARKED') and batch_day = ? and topic = 'LEDGER' group by state`,
     [batch.batchDay],
   );
   for (const row of counted) messages[toText(row['state']) as 'NEW' | 'PARKED'] = toCount(row['messages']);
   if (messages.NEW + messages.PARKED > 0) {
     const rows = await session.rows(
-      `select biz_no, state from outbox where state in ('NEW', 'PARKED') and batch_day = ?
+      `select biz_no, state from outbox where state in ('NEW', 'PARKED') and batch_day = ? and topic = 'LEDGER'
         order by id limit ${String(listedMax)}`,
       [batch.batchDay],
     );

@@ -11,6 +11,7 @@ import { checkWindow } from './chunkChecks.js';
 import { chunkWindows } from './chunkRows.js';
 import { checkDay } from './dayChecks.js';
 import { everyDay, requireBatch } from './days.js';
+import { checkPayouts } from './payoutChecks.js';
 import { checkPeriod, readPeriod } from './period.js';
 import { checkReversals } from './reversalChecks.js';
 import { checkOpenTerms } from './termsProof.js';
@@ -47,6 +48,7 @@ export async function verifyBooks(database: Database, options: VerifyOptions = {
     await checkNetMessages(session, checklist, batchDay);
     await checkStrays(session, checklist);
     await checkReversals(session, checklist);
+    await checkPayouts(session, checklist, batchDay);
     await checkAppendOnly(session, checklist);
     await checkLedger(session, checklist);
     await checkControl(session, checklist);

@@ -5,7 +5,7 @@ import { repeatable } from '../../src/db/transaction.js';
 
 // The ledger refuses to be changed; what a hand on the database would do to it takes the triggers away first.
 
-const triggers = ['journal_entry', 'ledger_entry', 'chain_link'].flatMap((table) => [
+const triggers = ['journal_entry', 'ledger_entry', 'chain_link', 'payout_move', 'payout_review'].flatMap((table) => [
   `${table}_no_update`,
   `${table}_no_delete`,
 ]);
