@@ -2,6 +2,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { dueDay } from '../batch/calendar.js';
+import { loadConfig } from '../config.js';
 import { exitCodes, SettleError } from '../kernel/errors.js';
 import { makeFolder } from '../kernel/folder.js';
 import type { CommandContext, Command } from './context.js';
@@ -9,6 +10,7 @@ import { demoDay } from './demoDay.js';
 import { importCommands } from './import.js';
 import { up } from './migrate.js';
 import { report } from './report.js';
+import { check, run as payoutRun } from './payout.js';
 import { run } from './run.js';
 import { verify } from './verify.js';
 
@@ -32,6 +34,8 @@ export const demo: Command<{ dir?: string; orders?: number }> = async (context, 
   const day = dueDay(context.clock.now(), context.config.calendar);
   const files = {
     database: join(dir, 'demo.db'),
+    config: join(dir, 'settle.yaml'),
+    book: join(dir, 'channel-book.ndjson'),
     accounts: join(dir, 'accounts.csv'),
     orders: join(dir, `orders-${day}.csv`),
   };
@@ -43,13 +47,14 @@ export const demo: Command<{ dir?: string; orders?: number }> = async (context, 
   const made = demoDay(day, orders);
   await writeLines(files.accounts, made.accountsCsv());
   await writeLines(files.orders, made.ordersCsv());
+  await writeLines(files.config, [configText(files)]);
 
   const steps: Step[] = [];
   const step = async <Options>(typed: string, command: Command<Options>, given: Options): Promise<number> => {
     if (context.output === 'text') await context.print(`\n$ ${typed}`);
     const stored: Step = { typed, exitCode: 0, document: null };
     stored.exitCode = await command(
-      stepContext(context, files.database, (document) => (stored.document = document)),
+      stepContext(context, files.config, (document) => (stored.document = document)),
       given,
     );
     steps.push(stored);
@@ -60,18 +65,21 @@ export const demo: Command<{ dir?: string; orders?: number }> = async (context, 
   await step(`settle import orders ${files.orders}`, importCommands.orders, { files: [files.orders] });
   const settled = await step(`settle run --batch-day ${day}`, run, { batchDay: day });
   if (settled !== exitCodes.OK && settled !== exitCodes.PARTIAL) {
-    context.say(`The demo stopped here. To go on: export SETTLE_DATABASE_URL=sqlite:${files.database}`);
+    context.say(`The demo stopped here. To go on: export SETTLE_CONFIG=${files.config}`);
     return settled;
   }
+  await step('settle payout run', payoutRun, {});
+  await step('settle payout check', check, {});
   const verified = await step(`settle verify --batch-day ${day}`, verify, { batchDay: day });
   await step(`settle report --batch-day ${day} --out ${reportFile}`, report, { batchDay: day, out: reportFile });
 
-  if (context.output === 'text') await context.print(closing(day, files.database, reportFile));
+  if (context.output === 'text') await context.print(closing(day, files.config, reportFile));
   else
     await context.document({
       schema: 'settle.demo',
       batchDay: day,
       database: files.database,
+      config: files.config,
       report: reportFile,
       steps,
     });
@@ -80,10 +88,7 @@ export const demo: Command<{ dir?: string; orders?: number }> = async (context, 
 };
 
 /** Only what an earlier demo made is replaced; its database is the mark of one. */
-function prepareFolder(
-  dir: string,
-  { database, ...csv }: { database: string; accounts: string; orders: string },
-): void {
+function prepareFolder(dir: string, { database, ...csv }: Record<'database' | 'accounts' | 'orders', string>): void {
   const foreign = existsSync(database) ? undefined : Object.values(csv).find((file) => existsSync(file));
   if (foreign !== undefined) {
     throw new SettleError('FILE_NOT_WRITABLE', `${foreign} is there already, and no demo made it.`, {
@@ -120,11 +125,27 @@ async function writeLines(path: string, lines: Iterable<string>): Promise<void> 
   }
 }
 
-/** The context of one step: the demo's database, and the answer shown or collected. */
-function stepContext(context: CommandContext, database: string, collect: (document: unknown) => void): CommandContext {
+/** What the demo is configured by: its database, and a channel inside the program that keeps a book of what it paid. */
+function configText({ database, book }: { database: string; book: string }): string {
+  return [
+    `database: { url: ${JSON.stringify(`sqlite:${database}`)} }`,
+    'payouts: { channel: bank }',
+    'channels:',
+    '  bank: # pays in this process only; says nothing about some payouts, and refuses others',
+    '    kind: simulator',
+    `    book: ${JSON.stringify(book)}`,
+    '    perSecond: 2000',
+    '    checkAfter: [1ms]',
+    '',
+  ].join('\n');
+}
+
+/** The context of one step: configured as the demo is, and the answer shown or collected. */
+function stepContext(context: CommandContext, file: string, collect: (document: unknown) => void): CommandContext {
+  const { calendar } = context.config;
   return {
     ...context,
-    config: { ...context.config, database: { ...context.config.database, url: `sqlite:${database}` } },
+    config: { ...loadConfig({ file, environment: {} }), calendar },
     document: (document) => {
       collect(document);
       return Promise.resolve();
@@ -132,15 +153,16 @@ function stepContext(context: CommandContext, database: string, collect: (docume
   };
 }
 
-function closing(day: string, database: string, reportFile: string): string {
+function closing(day: string, config: string, reportFile: string): string {
   return [
     '',
     `The day ${day} is settled. Its frozen accounts were set aside, which is why the run says PARTIAL.`,
     `Report:  ${reportFile}`,
     '',
-    'Next, on the same database:',
-    `  export SETTLE_DATABASE_URL=sqlite:${database}`,
+    'Next, with the settings of the demo:',
+    `  export SETTLE_CONFIG=${config}`,
     '  npx settle status',
+    '  npx settle payout list --state FAILED',
     '  npx settle quarantine list',
     '  npx settle ledger trial-balance',
     `  npx settle run --batch-day ${day}        # once more: nothing changes`,

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
 import { dueDay } from '../batch/calendar.js';
 import type { Database } from '../db/database.js';
@@ -85,6 +86,8 @@ async function overChannels(
   command: string,
 ): Promise<ChannelResult[]> {
   const haste = new AbortController();
+  // Every payout that waits for its place listens to it.
+  setMaxListeners(0, haste.signal);
   const onStop = (): void => {
     setTimeout(() => {
       haste.abort(context.signal.reason);

@@ -1,6 +1,7 @@
 import type { Session } from '../db/session.js';
-import { toBigInt, toCount, toInstant, toText, toTextOrNull } from '../db/values.js';
+import { exactSum, sumIn, toBigInt, toCount, toInstant, toText, toTextOrNull } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
+import { payoutMoves, type PayoutState } from '../kernel/states.js';
 import type { Payout } from './payout.js';
 import { payoutColumns, toPayout } from './queries.js';
 
@@ -107,10 +108,28 @@ export async function reviewsOf(session: Session, id: bigint): Promise<ReviewVie
   }));
 }
 
-/** Payouts by state, of a day or of all, with their sums by currency. */
+/** Payouts of a day in one state and currency. */
 export interface PayoutTotal {
-  state: string;
+  state: PayoutState;
   currency: string;
   payouts: number;
   amountMinor: bigint;
+}
+
+/** The payouts of a day by state and currency, in the order in which a payout goes through the states. */
+export async function payoutTotals(session: Session, day: BatchDay): Promise<PayoutTotal[]> {
+  const rows = await session.rows(
+    `select state, currency, count(*) as payouts, ${exactSum(session.dialect, 'amount_minor', 'amount')}
+       from payout where batch_day = ? group by state, currency order by currency`,
+    [day],
+  );
+  const order = Object.keys(payoutMoves);
+  return rows
+    .map((row) => ({
+      state: toText(row['state']) as PayoutState,
+      currency: toText(row['currency']),
+      payouts: toCount(row['payouts']),
+      amountMinor: sumIn(row, 'amount'),
+    }))
+    .sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state));
 }

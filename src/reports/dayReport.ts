@@ -6,6 +6,7 @@ import { compareBytes } from '../kernel/ids.js';
 import type { BatchState, RunState } from '../kernel/states.js';
 import { withdrawnOrders, settledTotals, type WithdrawnOrder } from '../orders/reportQueries.js';
 import { parkedMessages, type ParkedMessage } from '../outbox/views.js';
+import { payoutTotals, type PayoutTotal } from '../payouts/views.js';
 import { activeQuarantine, type QuarantinedAccount } from '../settlement/quarantineViews.js';
 import { totalsByCurrency, type CurrencyTotals } from './currencyTotals.js';
 import * as queries from './queries.js';
@@ -37,7 +38,7 @@ export interface DayReport {
   totals: CurrencyTotals[];
   tieOut: TieOut[];
   netPositions: queries.Position[];
-  payouts: [];
+  payouts: PayoutTotal[];
   checks: Check[];
   quarantined: Omit<QuarantinedAccount, 'batchDay'>[];
   withdrawn: WithdrawnOrder[];
@@ -83,7 +84,7 @@ export async function collectReport(database: Database, day?: BatchDay): Promise
       totals: totalsByCurrency(settled),
       tieOut: await tieOutOf(session, batch, settled, booked),
       netPositions: (await queries.netPositions(session, batch.batchDay)).sort(byAccount),
-      payouts: [],
+      payouts: await payoutTotals(session, batch.batchDay),
       checks: document.checks,
       quarantined: (await activeQuarantine(session, batch.batchDay)).map(({ batchDay: _, ...account }) => account),
       withdrawn: await withdrawnOrders(session, batch.batchDay),

@@ -59,6 +59,7 @@ function sectionsOf(report: DayReport): HtmlSection[] {
         ]),
       })),
     },
+    { title: 'Payouts', tables: report.payouts.length === 0 ? [] : [payoutsTable(report)] },
     { title: 'Runs and times', tables: runTables(report) },
   ];
 }
@@ -115,6 +116,19 @@ function totalsTable({ totals }: DayReport): HtmlTable {
         amount(total.netMinor),
       ];
     }),
+  };
+}
+
+function payoutsTable({ payouts }: DayReport): HtmlTable {
+  return {
+    caption: 'Payouts of this day by state, as they stand now. UNKNOWN: submitted, and the outcome is not known yet',
+    columns: [{ title: 'State' }, { title: 'Currency' }, right('Payouts'), right('Amount')],
+    rows: payouts.map(({ state, currency, payouts: count, amountMinor }) => [
+      state,
+      currency,
+      countText(count),
+      formatMinorGrouped(amountMinor, currency),
+    ]),
   };
 }
 

@@ -24,6 +24,7 @@ export function reportText(report: DayReport): string {
     ...attention(report),
     section('Totals', totalsTable(report)),
     ...positionSections(report),
+    ...(report.payouts.length === 0 ? [] : [section('Payouts', payoutsTable(report))]),
     section('Runs', runsTable(report)),
     ...(report.stageTimes === null ? [] : [section('Stage times', stageTable(report))]),
     provenance(report),
@@ -148,6 +149,18 @@ function positionSections({ netPositions }: DayReport): string[] {
         top.map((row) => [row.accountNo, countText(row.orders), formatMinorGrouped(row.netMinor, currency)]),
       ),
     ),
+  );
+}
+
+function payoutsTable({ payouts }: DayReport): string {
+  return textTable(
+    [{ title: 'state' }, right('payouts'), right('amount'), { title: '' }],
+    payouts.map(({ state, currency, payouts: count, amountMinor }) => [
+      state,
+      countText(count),
+      formatMinorGrouped(amountMinor, currency),
+      currency,
+    ]),
   );
 }
 

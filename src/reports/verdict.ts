@@ -22,6 +22,11 @@ export function verdictOf(report: DayReport): Verdict {
     ...some(report.parked.length, (n) => `${plural(n, 'message')} parked after repeated failure.`),
     ...some(report.withdrawn.length, (n) => `${plural(n, 'order')} withdrawn by somebody else during the run.`),
     ...some(sum(report.tieOut.map((row) => row.waiting.orders)), (n) => `${plural(n, 'order')} not settled yet.`),
+    ...some(payoutsIn(report, 'MANUAL'), (n) => `${plural(n, 'payout')} for a person to decide on.`),
+    ...some(
+      payoutsIn(report, 'UNKNOWN'),
+      (n) => `${plural(n, 'payout')} of which nobody knows yet whether it is paid.`,
+    ),
     ...some(
       report.late.length === 0 ? 0 : sum(report.late.map((row) => row.orders)),
       (n) =>
@@ -44,6 +49,10 @@ function some(count: number, sentence: (count: number) => string): string[] {
 
 function sum(counts: readonly number[]): number {
   return counts.reduce((total, count) => total + count, 0);
+}
+
+function payoutsIn({ payouts }: DayReport, state: string): number {
+  return sum(payouts.filter((total) => total.state === state).map((total) => total.payouts));
 }
 
 export interface TopPositions {
