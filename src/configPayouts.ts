@@ -58,7 +58,28 @@ const simulator = z.strictObject({
   book: z.string().optional(),
 });
 
-export const channelSettings = z.discriminatedUnion('kind', [simulator]);
+/** Speaks the JSON protocol of docs/payout-http.md. */
+const http = z.strictObject({
+  kind: z.literal('http'),
+  ...rules,
+  paysByAccountNo: z.boolean().default(false),
+  url: z.string().refine(isChannelUrl).meta({
+    description:
+      'an https URL without user, query and fragment, such as https://bank.example/payouts (http only to this machine)',
+  }),
+  secret: secretPlace,
+  /** File of certificates to trust instead of those of the system. */
+  ca: z.string().min(1).optional(),
+});
+
+function isChannelUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname, username, password, search, hash } = new URL(text);
+  if (username + password + search + hash !== '' || /[?#@]/.test(text)) return false;
+  return protocol === 'https:' || (protocol === 'http:' && /^(localhost|127(\.[0-9]+){3}|\[::1\])$/.test(hostname));
+}
+
+export const channelSettings = z.discriminatedUnion('kind', [simulator, http]);
 export type ChannelSettings = z.output<typeof channelSettings>;
 
 const channelName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/);

@@ -106,7 +106,7 @@ async function overChannels(
   try {
     for (const name of names) {
       if (context.signal.aborted) break;
-      const channel = openChannel(context.config, name);
+      const channel = await openChannel(context.config, name);
       const outcomes: Record<string, number> = {};
       const ports: ExchangePorts = {
         actor: `${command} (${hostname()}, process ${String(process.pid)})`,

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { Config } from '../config.js';
 import type { ChannelSettings } from '../configPayouts.js';
 import type { Session } from '../db/session.js';
@@ -5,10 +6,10 @@ import type { BatchDay } from '../kernel/batchDay.js';
 import { SettleError } from '../kernel/errors.js';
 import { beneficiaryLookup } from '../payouts/beneficiariesImport.js';
 import type { ChannelRules, PayoutChannel } from '../payouts/channel.js';
-import { SimulatorChannel } from '../payouts/channels/simulator.js';
 import { noPayoutTerms, type PayoutTerms, type Route } from '../payouts/planAccount.js';
 import { defaultAccount } from '../terms/accountTerms.js';
 import { termsOn as termsOfAccounts } from '../terms/termsQueries.js';
+import { fetchSecret } from './secret.js';
 
 export function rulesOf(settings: ChannelSettings): ChannelRules {
   return {
@@ -40,9 +41,38 @@ export function channelNames({ channels }: Config, only?: string): string[] {
 }
 
 /** Opens a configured channel; what it needs beyond its own code is loaded then. */
-export function openChannel(config: Config, name: string): PayoutChannel {
+export async function openChannel(config: Config, name: string): Promise<PayoutChannel> {
   const settings = config.channels[name] as ChannelSettings;
-  return new SimulatorChannel(name, rulesOf(settings), settings.book ?? null);
+  const rules = rulesOf(settings);
+  switch (settings.kind) {
+    case 'simulator':
+      return new (await import('../payouts/channels/simulator.js')).SimulatorChannel(
+        name,
+        rules,
+        settings.book ?? null,
+      );
+    case 'http': {
+      const { HttpChannel } = await import('../payouts/channels/http.js');
+      const secret = await fetchSecret(settings.secret, `channels.${name}.secret`);
+      const ca = settings.ca === undefined ? null : readSettingFile(settings.ca, `channels.${name}.ca`);
+      return new HttpChannel(name, rules, { url: settings.url, secret, ca });
+    }
+  }
+}
+
+function readSettingFile(file: string, setting: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new SettleError(
+      'CONFIG_UNREADABLE',
+      `${setting} names a file that cannot be read: ${(error as Error).message}`,
+      {
+        details: { setting },
+        next: `Mend the path in ${setting}.`,
+      },
+    );
+  }
 }
 
 /** Over which channel an account is paid in a currency, and where to. Null where nobody knows. */
