@@ -18,8 +18,7 @@ export async function submitPayouts(
   await keepPaceOf(database, channel.name);
   let cursor = claimStart;
   let held = 0;
-  const claim = async (): Promise<Claim | null> => {
-    const size = claimSize(channel.rules.perSecond);
+  const claim = async (size: number): Promise<Claim | null> => {
     // Repeated after a lost COMMIT it claims others; those of the first time are found lost, and asked about.
     const claimed = await database.transact(
       repeatable('claim submissions', (trx) => claimSubmissions(trx, channel, size, cursor, ports)),
@@ -46,8 +45,8 @@ export async function checkPayouts(database: Database, channel: PayoutChannel, p
       repeatable('lose stale submissions', (trx) => loseStale(trx, channel, size, ports)),
     );
   }
-  const claim = async (): Promise<Claim | null> => {
-    const claimed = await database.transact(repeatable('claim checks', (trx) => claimChecks(trx, channel, size)));
+  const claim = async (checks: number): Promise<Claim | null> => {
+    const claimed = await database.transact(repeatable('claim checks', (trx) => claimChecks(trx, channel, checks)));
     return claimed.payouts.length === 0 ? null : claimed;
   };
   return { ...(await exchange(database, channel, 'query', claim, ports)), lost };
