@@ -60,6 +60,16 @@ export function addPayoutCommands(program: Program, { on, examples }: Adding): v
     async () => (await import('./commands/payoutViews.js')).review,
     (args, given) => ({ ...given, payout: args[0] }),
   );
+  on(
+    examples(
+      payout.command('answers').description('take what a bank reports on a payment file (ISO 20022 pain.002)'),
+      'settle payout answers pain002-20261130.xml --channel sepa',
+    )
+      .argument('<file>', 'the report; - for standard input')
+      .requiredOption('--channel <name>', 'the channel whose payment file it is on'),
+    async () => (await import('./commands/payoutAnswers.js')).answers,
+    (args, given) => ({ ...given, file: args[0] }),
+  );
   addChannelCommands(program, { on, examples });
 }
 

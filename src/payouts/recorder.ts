@@ -122,12 +122,12 @@ export async function recordAnswers(
   }
 }
 
-async function databaseMs(trx: Transaction): Promise<bigint> {
+export async function databaseMs(trx: Transaction): Promise<bigint> {
   const [row] = await trx.rows(`select ${nowMs(trx.dialect)} as now_ms`);
   return toBigInt(row?.['now_ms']);
 }
 
-function factsOf(payout: Payout, at: bigint): PayoutFacts {
+export function factsOf(payout: Payout, at: bigint): PayoutFacts {
   return {
     ...payout,
     sinceLastSentMs: Number(at - (payout.lastSentMs ?? at)),
@@ -135,7 +135,7 @@ function factsOf(payout: Payout, at: bigint): PayoutFacts {
   };
 }
 
-function transitionOf(
+export function transitionOf(
   payout: Payout,
   answer: ChannelAnswer,
   decision: Decision,
@@ -173,7 +173,7 @@ const stateAfter: Partial<Record<string, PayoutState>> = {
   giveUp: 'MANUAL',
 };
 
-function outcomeOf({ payout, events, code }: Transition): Outcome {
+export function outcomeOf({ payout, events, code }: Transition): Outcome {
   const last = events[events.length - 1];
   return { payout, state: (last === undefined ? undefined : stateAfter[last]) ?? payout.state, code };
 }

@@ -3,7 +3,9 @@ import { repeatable } from '../db/transaction.js';
 import type { PayoutChannel } from './channel.js';
 import { claimChecks, claimStart, claimSubmissions, loseStale, type Claim, type SubmissionPorts } from './claims.js';
 import { claimSize, exchange, type Exchanged, type ExchangePorts } from './exchange.js';
+import { FileChannel } from './channels/file.js';
 import { keepPaceOf } from './pace.js';
+import { finishFiles, submitInFiles } from './paymentFiles.js';
 
 export interface Submitted extends Exchanged {
   held: number;
@@ -16,6 +18,7 @@ export async function submitPayouts(
   ports: ExchangePorts & SubmissionPorts,
 ): Promise<Submitted> {
   await keepPaceOf(database, channel.name);
+  if (channel instanceof FileChannel) return submitInFiles(database, channel, ports);
   let cursor = claimStart;
   let held = 0;
   const claim = async (size: number): Promise<Claim | null> => {
@@ -38,6 +41,7 @@ export interface Checked extends Exchanged {
 /** Asks a channel about its payouts whose outcome is not known, those that are due for it. */
 export async function checkPayouts(database: Database, channel: PayoutChannel, ports: ExchangePorts): Promise<Checked> {
   await keepPaceOf(database, channel.name);
+  if (channel instanceof FileChannel) await finishFiles(database, channel, ports);
   const size = claimSize(channel.rules.perSecond);
   let lost = 0;
   for (let found = size; found === size; lost += found) {

@@ -12,14 +12,15 @@ import {
   unreadable,
   type PayoutObject,
 } from './stripeAnswers.js';
+import { ChannelConnections } from './httpConnections.js';
 import { digestHeader, sendsOnce } from './stripeHttp.js';
 import { toStripe, type StripeMode } from './stripeMoney.js';
 
 export interface StripeSettings {
   readonly apiKey: string;
   readonly mode: StripeMode;
-  /** Where the API is; null: where Stripe has it. */
-  readonly url: string | null;
+  /** Where the API is. */
+  readonly url: string;
 }
 
 /** Where a payout goes: an account that is connected to ours, an external account such as `ba_…`, or one of such an account. */
@@ -41,13 +42,16 @@ const daySeconds = 86_400;
  * and are looked through.
  */
 export class StripeChannel implements PayoutChannel {
-  private opened: Promise<{ api: Stripe; close: () => void }> | undefined;
+  private opened: Promise<Stripe> | undefined;
+  private readonly connections: ChannelConnections;
 
   constructor(
     readonly name: string,
     readonly rules: ChannelRules,
     private readonly settings: StripeSettings,
-  ) {}
+  ) {
+    this.connections = new ChannelConnections(new URL(settings.url), { ca: null, ...rules });
+  }
 
   async submit(payout: PayoutInstruction, signal: AbortSignal): Promise<ChannelAnswer> {
     const { mode } = this.settings;
@@ -81,8 +85,9 @@ export class StripeChannel implements PayoutChannel {
     );
   }
 
-  async close(): Promise<void> {
-    (await this.opened)?.close();
+  close(): Promise<void> {
+    this.connections.destroy();
+    return Promise.resolve();
   }
 
   private async findTransfers(api: Stripe, key: string): Promise<ChannelAnswer> {
@@ -134,7 +139,7 @@ export class StripeChannel implements PayoutChannel {
     signal: AbortSignal,
     work: (api: Stripe) => Promise<ChannelAnswer>,
   ): Promise<ChannelAnswer> {
-    const { api } = await (this.opened ??= this.open());
+    const api = await (this.opened ??= this.open());
     let stop: (() => void) | undefined;
     const stopped = new Promise<ChannelAnswer>((resolve) => {
       stop = () => {
@@ -150,25 +155,20 @@ export class StripeChannel implements PayoutChannel {
     }
   }
 
-  private async open(): Promise<{ api: Stripe; close: () => void }> {
+  private async open(): Promise<Stripe> {
     const { default: stripe } = await import('stripe');
     const { apiKey, url } = this.settings;
-    const { client, close } = sendsOnce(stripe);
-    const place = url === null ? null : new URL(url);
-    const api = new stripe(apiKey, {
-      httpClient: client,
+    const { hostname: host, port, protocol } = new URL(url);
+    const isTls = protocol === 'https:';
+    return new stripe(apiKey, {
+      httpClient: sendsOnce(stripe, this.connections),
       maxNetworkRetries: 0,
       timeout: this.rules.timeoutMs,
       telemetry: false,
-      ...(place === null
-        ? {}
-        : {
-            host: place.hostname,
-            port: place.port === '' ? (place.protocol === 'http:' ? 80 : 443) : Number(place.port),
-            protocol: place.protocol === 'http:' ? ('http' as const) : ('https' as const),
-          }),
+      host,
+      port: port === '' ? (isTls ? 443 : 80) : Number(port),
+      protocol: isTls ? 'https' : 'http',
     });
-    return { api, close };
   }
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { Agent as PlainAgent, request as plainRequest, type IncomingMessage } from 'node:http';
-import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
+import { request as startRequest, type IncomingMessage } from 'node:http';
 import type Stripe from 'stripe';
+import type { ChannelConnections } from './httpConnections.js';
 
 /** Why no answer of Stripe's API came back that could be read. */
 export class StripeTrouble extends Error {
@@ -24,10 +24,7 @@ const bodyBytesMax = 8 * 1024 * 1024;
  * closed, and bounds the silence between two bytes, but not the time of a request; this one sends once, ends in time, and
  * tells whether anything can have left this machine.
  */
-export function sendsOnce(stripe: typeof Stripe): { client: Stripe.HttpClient; close: () => void } {
-  const plain = new PlainAgent({ keepAlive: true });
-  const tls = new TlsAgent({ keepAlive: true });
-
+export function sendsOnce(stripe: typeof Stripe, connections: ChannelConnections): Stripe.HttpClient {
   class Answer extends stripe.HttpClientResponse {
     constructor(
       status: number,
@@ -52,12 +49,17 @@ export function sendsOnce(stripe: typeof Stripe): { client: Stripe.HttpClient; c
       return 'settle';
     }
     override makeRequest(
-      ...[host, port, path, method, headers, data, protocol, timeout]: Parameters<Stripe.HttpClient['makeRequest']>
+      ...[host, port, path, method, headers, data, , timeout]: Parameters<Stripe.HttpClient['makeRequest']>
     ): Promise<Stripe.HttpClientResponse> {
       return new Promise((resolve, reject) => {
-        const send = protocol === 'http' ? plainRequest : tlsRequest;
-        const agent = protocol === 'http' ? plain : tls;
-        const request = send({ host, port, path, method, agent, headers: headers as Record<string, string> });
+        const request = startRequest({
+          host,
+          port,
+          path,
+          method,
+          agent: connections,
+          headers: headers as Record<string, string>,
+        });
         let connected = false;
         const fail = (kind: StripeTrouble['kind'], message: string): void => {
           clearTimeout(timer);
@@ -68,11 +70,7 @@ export function sendsOnce(stripe: typeof Stripe): { client: Stripe.HttpClient; c
         const timer = setTimeout(() => {
           fail('TIMEOUT', `No whole answer within ${String(timeout)} ms.`);
         }, timeout);
-        request.once('socket', (socket) => {
-          // A kept connection is there already; a new one is, for our purposes, once the server has proven itself.
-          if (!socket.connecting) connected = true;
-          else socket.once(protocol === 'http' ? 'connect' : 'secureConnect', () => (connected = true));
-        });
+        request.once('socket', () => (connected = true));
         request.once('error', (error: NodeJS.ErrnoException) => {
           fail('CONNECTION_CUT', `The connection failed (${error.code ?? error.message}).`);
         });
@@ -105,13 +103,7 @@ export function sendsOnce(stripe: typeof Stripe): { client: Stripe.HttpClient; c
     }
   }
 
-  return {
-    client: new Client(),
-    close: () => {
-      plain.destroy();
-      tls.destroy();
-    },
-  };
+  return new Client();
 }
 
 async function readBody(response: IncomingMessage): Promise<Buffer> {
