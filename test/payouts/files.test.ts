@@ -119,7 +119,7 @@ describe.each(databaseKinds)('payouts in files [%s]', (kind) => {
     expect(readPaymentFile(xml).faults).toEqual([]);
     expect(keysOf(xml)).toEqual(await keys());
     expect(await payoutLines(place.database)).toEqual(
-      [0, 1, 2, 3, 4].map((at) => `A${at + 1} EUR ${100 + at} UNKNOWN`),
+      [0, 1, 2, 3, 4].map((at) => `A${String(at + 1)} EUR ${String(100 + at)} UNKNOWN`),
     );
     expect(await payoutBalances(place.database)).toContain('PAYOUT_IN_TRANSIT A5 -104');
     expect(await submit(place.database, bank())).toMatchObject({ asked: 0 });
