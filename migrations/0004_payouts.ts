@@ -116,12 +116,52 @@ export function up(v: Vocabulary): string[] {
       claims ${v.big} not null,
       next_us ${v.big} not null
     ) ${v.end}`,
+
+    // Files in which payouts go to a bank. Whoever writes one has it until lease_ms, under a turn of their own; the file
+    // that was prepared in prepared_turn, and has digest, is the one that is published, once.
+    `create table payment_file (
+      channel ${v.id} not null,
+      file_no ${v.int} not null,
+      message_id ${v.code} not null,
+      file_name ${v.text} not null,
+      header ${v.text} not null,
+      payments ${v.int} not null,
+      turn ${v.int} not null,
+      lease_ms ${v.big} not null,
+      prepared_turn ${v.int},
+      digest ${v.digest},
+      created_at ${v.moment} not null,
+      written_at ${v.moment},
+      primary key (channel, file_no),
+      constraint payment_file_message unique (message_id),
+      constraint payment_file_prepared check ((prepared_turn is null) = (digest is null)),
+      constraint payment_file_written check (written_at is null or prepared_turn is not null)
+    ) ${v.end}`,
+    // A payout is in one file for good: a bank does not know keys.
+    `create table payment_file_entry (
+      payout_id ${v.big} not null primary key,
+      channel ${v.id} not null,
+      file_no ${v.int} not null,
+      constraint payment_file_entry_once unique (channel, file_no, payout_id)
+    ) ${v.end}`,
+
+    // Status reports of banks that were taken, so that the same one again changes nothing.
+    `create table payment_answer_file (
+      channel ${v.id} not null,
+      digest ${v.digest} not null,
+      message_id ${v.code} not null,
+      original_message_id ${v.code} not null,
+      answers ${v.int} not null,
+      imported_at ${v.moment} not null,
+      primary key (channel, digest)
+    ) ${v.end}`,
   ];
 }
 
 export function down(): string[] {
   return [
     ...appendOnly.flatMap((table) => events.map((event) => `drop trigger if exists ${table}_no_${event}`)),
+    ...['payment_answer_file', 'payment_file_entry', 'payment_file'].map((table) => `drop table if exists ${table}`),
     ...['channel_pace', 'payout_review', 'payout_move', 'payout', 'payout_plan', 'beneficiary'].map(
       (table) => `drop table if exists ${table}`,
     ),

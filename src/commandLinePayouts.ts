@@ -60,4 +60,35 @@ export function addPayoutCommands(program: Program, { on, examples }: Adding): v
     async () => (await import('./commands/payoutViews.js')).review,
     (args, given) => ({ ...given, payout: args[0] }),
   );
+  on(
+    examples(
+      payout.command('answers').description('take what a bank reports on a payment file (ISO 20022 pain.002)'),
+      'settle payout answers pain002-20261130.xml --channel sepa',
+    )
+      .argument('<file>', 'the report; - for standard input')
+      .requiredOption('--channel <name>', 'the channel whose payment file it is on'),
+    async () => (await import('./commands/payoutAnswers.js')).answers,
+    (args, given) => ({ ...given, file: args[0] }),
+  );
+  addChannelCommands(program, { on, examples });
+}
+
+/** `settle channel …`: what payouts go over. */
+function addChannelCommands(program: Program, { on, examples }: Adding): void {
+  const group = examples(
+    program.command('channel').description('what payouts go over'),
+    'settle channel simulate --port 8080 --scenario storm',
+  );
+  on(
+    group
+      .command('simulate')
+      .description('be a channel on this machine that moves no money and misbehaves as told; for tests')
+      .requiredOption('--port <n>', 'port to listen on; 0 for any that is free', wholeNumber)
+      .option('--scenario <name>', 'name of a scenario, or a JSON file (default: honest)')
+      .option('--book <file>', 'file that keeps what was paid')
+      .option('--secret-env <name>', 'environment variable with the secret that requests are signed with')
+      .option('--secret-file <file>', 'file with the secret that requests are signed with'),
+    async () => (await import('./commands/channel.js')).simulate,
+    (_args, given) => given as object,
+  );
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { duration } from './configValues.js';
+import { isBic, isLatinName, readIban } from './kernel/iban.js';
 import { minorMax, parseMajor, scaleOf } from './kernel/money.js';
 
 const currency = z
@@ -58,7 +59,73 @@ const simulator = z.strictObject({
   book: z.string().optional(),
 });
 
-export const channelSettings = z.discriminatedUnion('kind', [simulator]);
+/** Speaks the JSON protocol of docs/payout-http.md. */
+const http = z.strictObject({
+  kind: z.literal('http'),
+  ...rules,
+  paysByAccountNo: z.boolean().default(false),
+  url: z.string().refine(isChannelUrl).meta({
+    description:
+      'an https URL without user, query and fragment, such as https://bank.example/payouts (http only to this machine)',
+  }),
+  secret: secretPlace,
+  /** File of certificates to trust instead of those of the system. */
+  ca: z.string().min(1).optional(),
+});
+
+const minute = 60_000;
+
+/** Pays by transfers to connected accounts, or by payouts to banks, which take days to be paid. */
+const stripe = z.strictObject({
+  kind: z.literal('stripe'),
+  ...rules,
+  mode: z.enum(['transfers', 'payouts']).default('transfers'),
+  apiKey: secretPlace,
+  url: z.string().refine(isChannelUrl).default('https://api.stripe.com').meta({
+    description: 'an https URL without user, query and fragment (http only to this machine)',
+  }),
+  /** By default a transfer is asked about for minutes, and a payout for a week. */
+  checkAfter: z.array(duration).min(1).max(20).optional(),
+  checks: z.int().min(1).max(100).optional(),
+});
+
+/** How the outcome of what Stripe has is asked for, where the settings do not say. */
+export const stripeChecks = {
+  transfers: { checkAfterMs: [minute, 5 * minute, 15 * minute], checks: 3 },
+  payouts: { checkAfterMs: [minute, 60 * minute, 360 * minute], checks: 30 },
+};
+
+/** Writes ISO 20022 payment files for a bank; see docs/payouts.md. */
+const file = z.strictObject({
+  kind: z.literal('file'),
+  currencies: rules.currencies,
+  maximum: rules.maximum,
+  checkAfter: z.array(duration).min(1).max(20).prefault(['24h']),
+  checks: z.int().min(1).max(100).default(5),
+  /** From where the bank fetches the files. */
+  dir: z.string().min(1),
+  paymentsPerFile: z.int().min(1).max(10_000).default(1_000),
+  debtor: z.strictObject({
+    name: z.string().refine(isLatinName).meta({
+      description: "1 to 70 of the characters that banks take: A-Z a-z 0-9 / - ? : ( ) . , ' + and blanks",
+    }),
+    iban: z
+      .string()
+      .refine((text) => readIban(text) !== null)
+      .transform((text) => readIban(text) ?? '')
+      .meta({ description: 'an IBAN' }),
+    bic: z.string().refine(isBic).meta({ description: 'a BIC of 8 or 11 characters' }).optional(),
+  }),
+});
+
+function isChannelUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname, username, password, search, hash } = new URL(text);
+  if (username + password + search + hash !== '' || /[?#@]/.test(text)) return false;
+  return protocol === 'https:' || (protocol === 'http:' && /^(localhost|127(\.[0-9]+){3}|\[::1\])$/.test(hostname));
+}
+
+export const channelSettings = z.discriminatedUnion('kind', [simulator, http, stripe, file]);
 export type ChannelSettings = z.output<typeof channelSettings>;
 
 const channelName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/);

@@ -32,9 +32,14 @@ export function cutOffOf(day: BatchDay, { timeZone, cutOff }: Calendar): Date {
   return new Date(high);
 }
 
+/** The date that clocks in the calendar's zone show. */
+export function localDay(now: Date, { timeZone }: Calendar): BatchDay {
+  return DateTime.fromJSDate(now, { zone: timeZone }).toISODate() as BatchDay;
+}
+
 /** The last batch day whose cut-off has passed. */
 export function dueDay(now: Date, calendar: Calendar): BatchDay {
-  let day = DateTime.fromJSDate(now, { zone: calendar.timeZone }).toISODate() as BatchDay;
+  let day = localDay(now, calendar);
   while (cutOffOf(day, calendar) > now) day = addDays(day, -1);
   return day;
 }

@@ -6,6 +6,7 @@ import { printable } from '../kernel/printable.js';
 import { beneficiaryImport } from '../payouts/beneficiariesImport.js';
 import { feePlanImport } from '../terms/feePlansImport.js';
 import { termsImport } from '../terms/termsImport.js';
+import { fileChannelFault } from './payoutChannels.js';
 import { withDatabase, type Command, type CommandContext } from './context.js';
 
 interface ImportOptions {
@@ -27,7 +28,7 @@ const terms: Command<ImportOptions> = (context, { files }) => importAndTell(cont
 
 /** `settle import beneficiaries FILE…`: stores where accounts are paid out to, likewise. */
 const beneficiaries: Command<ImportOptions> = (context, { files }) =>
-  importAndTell(context, files, beneficiaryImport, true);
+  importAndTell(context, files, beneficiaryImport(fileChannelFault(context.config)), true);
 
 export const importCommands = { orders, accounts, 'fee-plans': feePlans, terms, beneficiaries };
 

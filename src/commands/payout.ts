@@ -39,6 +39,7 @@ export const run: Command<{ channel?: string }> = (context, options) =>
       const dueUpTo = dueDay(context.clock.now(), context.config.calendar);
       const results = await overChannels(
         context,
+        database,
         names,
         async (channel, ports, result) => {
           const submitted = await submitPayouts(database, channel, { ...ports, dueUpTo, termsOn: payoutTermsOn });
@@ -59,6 +60,7 @@ export const check: Command<{ channel?: string }> = (context, options) =>
       const names = channelNames(requireChannels(context), options.channel);
       const results = await overChannels(
         context,
+        database,
         names,
         async (channel, ports, result) => {
           const checked = await checkPayouts(database, channel, ports);
@@ -81,6 +83,7 @@ function requireChannels({ config }: CommandContext): CommandContext['config'] {
 
 async function overChannels(
   context: CommandContext,
+  database: Database,
   names: readonly string[],
   work: (channel: PayoutChannel, ports: ExchangePorts, result: ChannelResult) => Promise<ChannelResult>,
   command: string,
@@ -98,7 +101,7 @@ async function overChannels(
   try {
     for (const name of names) {
       if (context.signal.aborted) break;
-      const channel = openChannel(context.config, name);
+      const channel = await openChannel(context.config, name, database);
       const outcomes: Record<string, number> = {};
       const ports: ExchangePorts = {
         actor: `${command} (${hostname()}, process ${String(process.pid)})`,

@@ -76,6 +76,7 @@ export const errorCatalogue = {
   VALUE_NOT_EXACT: 'INTEGRITY',
   DATABASE_CHANGES_VALUES: 'INTEGRITY',
   CHECK_FAILED: 'INTEGRITY',
+  PAYMENT_FILE_DIFFERS: 'INTEGRITY',
 } as const satisfies Record<string, ExitName>;
 
 export type ErrorCode = keyof typeof errorCatalogue;

@@ -10,13 +10,22 @@ import type { RejectedRow } from '../orders/importProblems.js';
 import type { UnitOutcome } from '../orders/importTally.js';
 import { beneficiaryColumns, isSameBeneficiary, readBeneficiaryRow, type Beneficiary } from './beneficiary.js';
 
-/** How files of beneficiaries are imported: whole or not at all. What an account had before is kept as an older version. */
-export const beneficiaryImport: ImportKind<Beneficiary> = {
-  columns: beneficiaryColumns,
-  whole: true,
-  readRow: readBeneficiaryRow,
-  store: storeBeneficiaries,
-};
+/**
+ * How files of beneficiaries are imported: whole or not at all. What an account had before is kept as an older version.
+ * `channelFault` tells why the channel of a beneficiary could not pay it.
+ */
+export function beneficiaryImport(channelFault: (beneficiary: Beneficiary) => string | null): ImportKind<Beneficiary> {
+  return {
+    columns: beneficiaryColumns,
+    whole: true,
+    readRow: (values) => {
+      const row = readBeneficiaryRow(values);
+      const message = 'code' in row ? null : channelFault(row);
+      return message === null ? row : { code: 'BAD_DESTINATION', message };
+    },
+    store: storeBeneficiaries,
+  };
+}
 
 type Stored = Beneficiary & { version: number };
 

@@ -9,6 +9,8 @@ export interface PayoutInstruction {
   readonly destination: string;
   readonly holder: string;
   readonly batchDay: BatchDay;
+  /** The id that the channel gave back before, where it did. */
+  readonly channelReference?: string | null;
 }
 
 /** Why an answer says nothing about the money. The request may have been carried out all the same. */
@@ -31,7 +33,7 @@ export type ChannelAnswer = { readonly digest?: string | null } & (
   | { readonly kind: 'NOT_FOUND' }
   | { readonly kind: 'IN_PROGRESS'; readonly reference: string | null }
   | { readonly kind: 'UNCLEAR'; readonly cause: UnclearCause; readonly detail: string }
-  /** Nothing left this machine: no address, no connection. */
+  /** Nothing was asked: no address, no connection, or the channel did not let us in. */
   | { readonly kind: 'UNREACHABLE'; readonly detail: string }
 );
 

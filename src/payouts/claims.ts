@@ -9,11 +9,13 @@ import { payableAt, positionKey, reservedSince, statesOf } from './positions.js'
 import { lastClosedDay, payoutColumns, payoutsOf, toPayout } from './queries.js';
 import { applyTransitions, type Transition } from './transitions.js';
 
-/** Payouts that this process has until `forMs` from the claim, the first of them to be sent in `delayMs`. */
+/** Payouts of one claim, in the order of their places in the channel's pace. */
 export interface Claim {
   readonly payouts: readonly Payout[];
-  readonly delayMs: number;
-  readonly forMs: number;
+  /** The place of the first one, by the database's clock. */
+  readonly firstPlaceMs: number;
+  /** They are this process's to send for so long, from before the claim on. */
+  readonly sendableMs: number;
 }
 
 /** Where the last claim of a process ended, so that what is held is looked at once a run. */
@@ -39,9 +41,17 @@ export interface SubmissionClaim extends Claim {
   readonly next: ClaimCursor;
 }
 
-/** How long a process may hold what it claimed: until all of it is sent and answered, with room to spare. */
-function claimMs({ perSecond, timeoutMs }: ChannelRules, payouts: number): number {
-  return Math.ceil((payouts * 1_000) / perSecond) + 2 * timeoutMs + 30_000;
+/** From a claim to the first of its places, so that none of them has passed when the claim is committed. */
+const claimLeadMs = 40;
+
+/** How long a process may go on to send what it claimed: until the channel's pace lets it, with room to spare. */
+function sendableMs({ perSecond }: ChannelRules, payouts: number): number {
+  return Math.ceil((payouts * 1_000) / perSecond) + 20_000;
+}
+
+/** How long it has what it claimed: until all of it is sent, answered, and the answer written down. */
+function claimMs(rules: ChannelRules, payouts: number): number {
+  return sendableMs(rules, payouts) + 2 * rules.timeoutMs + 10_000;
 }
 
 /**
@@ -63,34 +73,51 @@ export async function claimSubmissions(
   await noteHeld(trx, due, held);
   const last = due[due.length - 1];
   const next = last === undefined ? cursor : { dueDay: last.dueDay, id: last.id };
-  const forMs = claimMs(rules, limit);
-  const nextMs = nowMs + BigInt(forMs);
+  const nextMs = nowMs + BigInt(claimMs(rules, limit));
+  // When exactly each is sent nobody stores: the lifetime of its key counts from the claim, the horizon from the last moment.
+  const sent = { sentMs: nowMs, sentUntilMs: nowMs + BigInt(sendableMs(rules, limit)) };
   const transitions = [
-    ...again.map((payout) => sendAgain(payout, rules, nowMs, nextMs, ports.actor)),
+    ...again.map((payout) => sendAgain(payout, rules, sent, nextMs, ports.actor)),
     ...due
       .filter(({ id }) => !held.has(id))
       .map((payout): Transition => {
-        return { payout, events: ['submit'], code: 'DUE', actor: ports.actor, nextMs, sentMs: nowMs };
+        return { payout, events: ['submit'], code: 'DUE', actor: ports.actor, nextMs, ...sent };
       }),
   ];
   const lost = new Set(await applyTransitions(trx, transitions, ports.now()));
-  const sent = transitions.filter((one) => !lost.has(one) && one.sentMs !== undefined);
-  const delayMs =
-    sent.length === 0
-      ? 0
-      : await reservePlaces(trx, name, nowMs, { requests: sent.length, perSecond: rules.perSecond });
-  const ids = sent.map(({ payout }) => payout.id).sort((a, b) => (a < b ? -1 : 1));
+  const ids = transitions
+    .filter((one) => !lost.has(one) && one.sentMs !== undefined)
+    .map(({ payout }) => payout.id)
+    .sort((a, b) => (a < b ? -1 : 1));
+  const seen = { seen: again.length + due.length, held: held.size, next };
+  return { ...(await withPlaces(trx, { name, rules }, ids, limit)), ...seen };
+}
+
+async function withPlaces(
+  trx: Transaction,
+  { name, rules }: Pick<PayoutChannel, 'name' | 'rules'>,
+  ids: readonly bigint[],
+  limit: number,
+): Promise<Claim> {
   const payouts = await payoutsOf(trx, ids);
-  return { payouts, delayMs, forMs, seen: again.length + due.length, held: held.size, next };
+  const places = { requests: ids.length, perSecond: rules.perSecond, leadMs: claimLeadMs };
+  const firstPlaceMs = ids.length === 0 ? 0 : await reservePlaces(trx, name, places);
+  return { payouts, firstPlaceMs, sendableMs: sendableMs(rules, limit) };
 }
 
 /** A payout that the channel called unpaid goes out under its key again, unless the channel may have forgotten the key. */
-function sendAgain(payout: Payout, rules: ChannelRules, nowMs: bigint, nextMs: bigint, actor: string): Transition {
-  const sinceFirstSentMs = Number(nowMs - (payout.firstSentMs ?? nowMs));
+function sendAgain(
+  payout: Payout,
+  rules: ChannelRules,
+  sent: { sentMs: bigint; sentUntilMs: bigint },
+  nextMs: bigint,
+  actor: string,
+): Transition {
+  const sinceFirstSentMs = Number(sent.sentMs - (payout.firstSentMs ?? sent.sentMs));
   if (isKeyExpired({ sinceFirstSentMs }, rules)) {
     return { payout, events: ['loseTrack', 'giveUp'], code: 'KEY_EXPIRED', actor, nextMs: null };
   }
-  return { payout, events: [], code: 'SENT_AGAIN', actor, nextMs, sentMs: nowMs };
+  return { payout, events: [], code: 'SENT_AGAIN', actor, nextMs, ...sent };
 }
 
 async function unclaimed(session: Session, channel: string, limit: number): Promise<Payout[]> {
@@ -170,19 +197,17 @@ export async function claimChecks(
     [name, nowMs],
   );
   const due = rows.map(toPayout).sort((a, b) => (a.id < b.id ? -1 : 1));
-  const forMs = claimMs(rules, limit);
+  const nextMs = nowMs + BigInt(claimMs(rules, limit));
   const claimed: bigint[] = [];
   for (const { id, checkCount } of due) {
     const taken = await trx.change(
       `update payout set check_count = check_count + 1, version = version + 1, next_ms = ?
         where id = ? and check_count = ? and state = 'UNKNOWN'`,
-      [nowMs + BigInt(forMs), id, checkCount],
+      [nextMs, id, checkCount],
     );
     if (taken === 1) claimed.push(id);
   }
-  if (claimed.length === 0) return { payouts: [], delayMs: 0, forMs };
-  const delayMs = await reservePlaces(trx, name, nowMs, { requests: claimed.length, perSecond: rules.perSecond });
-  return { payouts: await payoutsOf(trx, claimed), delayMs, forMs };
+  return withPlaces(trx, { name, rules }, claimed, limit);
 }
 
 /**

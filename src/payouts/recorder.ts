@@ -6,6 +6,7 @@ import type { PayoutState } from '../kernel/states.js';
 import type { ChannelAnswer, ChannelRules } from './channel.js';
 import { decideCheck, decideLate, decideSubmission, type Decision, type PayoutFacts } from './decide.js';
 import type { Payout } from './payout.js';
+import { maskedReason, maskedReference } from './masked.js';
 import { payoutsOf } from './queries.js';
 import { applyTransitions, type Transition } from './transitions.js';
 
@@ -38,6 +39,7 @@ export class AnswerRecorder {
   private timer: NodeJS.Timeout | undefined;
   private writing: Promise<void> = Promise.resolve();
   private failure: Error | undefined;
+  private unwritten = 0;
 
   constructor(
     private readonly database: Database,
@@ -56,6 +58,16 @@ export class AnswerRecorder {
       }, waitMs);
   }
 
+  /** Answers that are not written yet. */
+  get backlog(): number {
+    return this.heard.length + this.unwritten;
+  }
+
+  /** Resolves once what is being written now is written. */
+  get written(): Promise<void> {
+    return this.writing;
+  }
+
   /** Everything that was added is written. */
   async flush(): Promise<void> {
     this.write();
@@ -69,11 +81,13 @@ export class AnswerRecorder {
     const heard = this.heard;
     this.heard = [];
     if (heard.length === 0) return;
+    this.unwritten += heard.length;
     this.writing = this.writing
       .then(() => recordAnswers(this.database, heard, this.rules, this.ports))
       .catch((error: unknown) => {
         this.failure ??= error instanceof Error ? error : new Error(String(error));
-      });
+      })
+      .finally(() => (this.unwritten -= heard.length));
   }
 }
 
@@ -108,12 +122,12 @@ export async function recordAnswers(
   }
 }
 
-async function databaseMs(trx: Transaction): Promise<bigint> {
+export async function databaseMs(trx: Transaction): Promise<bigint> {
   const [row] = await trx.rows(`select ${nowMs(trx.dialect)} as now_ms`);
   return toBigInt(row?.['now_ms']);
 }
 
-function factsOf(payout: Payout, at: bigint): PayoutFacts {
+export function factsOf(payout: Payout, at: bigint): PayoutFacts {
   return {
     ...payout,
     sinceLastSentMs: Number(at - (payout.lastSentMs ?? at)),
@@ -121,7 +135,7 @@ function factsOf(payout: Payout, at: bigint): PayoutFacts {
   };
 }
 
-function transitionOf(
+export function transitionOf(
   payout: Payout,
   answer: ChannelAnswer,
   decision: Decision,
@@ -135,11 +149,13 @@ function transitionOf(
     events,
     code,
     actor,
-    channelReference: 'reference' in answer ? answer.reference : null,
+    channelReference: maskedReference('reference' in answer ? answer.reference : null, payout),
     responseDigest: answer.digest ?? null,
-    reason: reasonOf(answer),
+    reason: maskedReason(reasonOf(answer), payout),
     nextMs: checkAfterMs === null ? kept : at + BigInt(checkAfterMs),
     fruitless,
+    // The answer to a submission: whatever is asked from now on, the horizon counts from here at the latest.
+    ...(payout.state === 'PROCESSING' ? { heardMs: at } : {}),
     ...(alarms === undefined ? {} : { alarms }),
   };
 }
@@ -157,7 +173,7 @@ const stateAfter: Partial<Record<string, PayoutState>> = {
   giveUp: 'MANUAL',
 };
 
-function outcomeOf({ payout, events, code }: Transition): Outcome {
+export function outcomeOf({ payout, events, code }: Transition): Outcome {
   const last = events[events.length - 1];
   return { payout, state: (last === undefined ? undefined : stateAfter[last]) ?? payout.state, code };
 }

@@ -3,7 +3,9 @@ import { repeatable } from '../db/transaction.js';
 import type { PayoutChannel } from './channel.js';
 import { claimChecks, claimStart, claimSubmissions, loseStale, type Claim, type SubmissionPorts } from './claims.js';
 import { claimSize, exchange, type Exchanged, type ExchangePorts } from './exchange.js';
+import { FileChannel } from './channels/file.js';
 import { keepPaceOf } from './pace.js';
+import { finishFiles, submitInFiles } from './paymentFiles.js';
 
 export interface Submitted extends Exchanged {
   held: number;
@@ -16,10 +18,10 @@ export async function submitPayouts(
   ports: ExchangePorts & SubmissionPorts,
 ): Promise<Submitted> {
   await keepPaceOf(database, channel.name);
+  if (channel instanceof FileChannel) return submitInFiles(database, channel, ports);
   let cursor = claimStart;
   let held = 0;
-  const claim = async (): Promise<Claim | null> => {
-    const size = claimSize(channel.rules.perSecond);
+  const claim = async (size: number): Promise<Claim | null> => {
     // Repeated after a lost COMMIT it claims others; those of the first time are found lost, and asked about.
     const claimed = await database.transact(
       repeatable('claim submissions', (trx) => claimSubmissions(trx, channel, size, cursor, ports)),
@@ -39,6 +41,7 @@ export interface Checked extends Exchanged {
 /** Asks a channel about its payouts whose outcome is not known, those that are due for it. */
 export async function checkPayouts(database: Database, channel: PayoutChannel, ports: ExchangePorts): Promise<Checked> {
   await keepPaceOf(database, channel.name);
+  if (channel instanceof FileChannel) await finishFiles(database, channel, ports);
   const size = claimSize(channel.rules.perSecond);
   let lost = 0;
   for (let found = size; found === size; lost += found) {
@@ -46,8 +49,8 @@ export async function checkPayouts(database: Database, channel: PayoutChannel, p
       repeatable('lose stale submissions', (trx) => loseStale(trx, channel, size, ports)),
     );
   }
-  const claim = async (): Promise<Claim | null> => {
-    const claimed = await database.transact(repeatable('claim checks', (trx) => claimChecks(trx, channel, size)));
+  const claim = async (checks: number): Promise<Claim | null> => {
+    const claimed = await database.transact(repeatable('claim checks', (trx) => claimChecks(trx, channel, checks)));
     return claimed.payouts.length === 0 ? null : claimed;
   };
   return { ...(await exchange(database, channel, 'query', claim, ports)), lost };

@@ -21,8 +21,11 @@ export interface Transition {
   readonly nextMs: bigint | null;
   readonly fruitless?: number;
   readonly checkCount?: number;
-  /** The moment of a submission, by the database's clock. */
+  /** With a submission, by the database's clock: it is sent after the one moment and before the other. */
   readonly sentMs?: bigint;
+  readonly sentUntilMs?: bigint;
+  /** With an answer: by then it had been sent. */
+  readonly heardMs?: bigint;
   /** A person must look at it, although it does not move; a payout that is given up alarms in any case. */
   readonly alarms?: boolean;
 }
@@ -63,11 +66,12 @@ function statesOf({ payout, events }: Transition): [PayoutState, ...PayoutState[
 
 async function compareAndSwap(
   trx: Transaction,
-  { payout, events, code, channelReference, nextMs, fruitless, checkCount, sentMs }: Transition,
+  transition: Transition,
   states: readonly PayoutState[],
   day: string | null,
   now: string,
 ): Promise<boolean> {
+  const { payout, events, code, channelReference, nextMs, fruitless, checkCount, sentMs } = transition;
   const to = states[states.length - 1] as PayoutState;
   const isFinal = to === 'SUCCESS' || to === 'FAILED';
   const changed = await trx.change(
@@ -78,7 +82,7 @@ async function compareAndSwap(
     [
       ...[to, Math.max(1, events.length), code, nextMs, fruitless ?? payout.fruitless],
       ...[checkCount ?? payout.checkCount, payout.attempts + (sentMs === undefined ? 0 : 1)],
-      ...[payout.firstSentMs ?? sentMs ?? null, sentMs ?? payout.lastSentMs],
+      ...[payout.firstSentMs ?? sentMs ?? null, lastSentMs(transition)],
       channelReference ?? payout.channelReference,
       ...[events.includes('submit') ? day : payout.submittedOn, to === 'FAILED' ? day : null],
       isFinal ? fromInstant(trx.dialect, now) : null,
@@ -86,6 +90,12 @@ async function compareAndSwap(
     ],
   );
   return changed === 1;
+}
+
+/** The latest moment at which the last submission can have left. */
+function lastSentMs({ payout, sentUntilMs, heardMs }: Transition): bigint | null {
+  const latest = sentUntilMs ?? payout.lastSentMs;
+  return latest !== null && heardMs !== undefined && heardMs < latest ? heardMs : latest;
 }
 
 const moveColumns = ['payout_id', 'at', 'actor', 'event', 'from_state', 'to_state', 'attempt', 'code'];

@@ -13,10 +13,12 @@ export interface BookedPayment {
 
 /**
  * The book that a simulated channel keeps of what it really did, as a bank keeps its own: one entry a key, whatever is
- * submitted again. With a file it outlives the process, one JSON line an entry.
+ * submitted again, unless it forgets the key: then it pays again, and the book shows it. With a file it outlives the process, one
+ * JSON line an entry.
  */
 export class PaymentBook {
   private readonly byKey = new Map<string, BookedPayment>();
+  private readonly all: BookedPayment[] = [];
 
   constructor(private readonly file: string | null = null) {
     if (file === null) return;
@@ -24,7 +26,7 @@ export class PaymentBook {
       const { amountMinor, ...entry } = JSON.parse(line) as Omit<BookedPayment, 'amountMinor'> & {
         amountMinor: string;
       };
-      this.byKey.set(entry.key, { ...entry, amountMinor: BigInt(amountMinor) });
+      this.keep({ ...entry, amountMinor: BigInt(amountMinor) });
     }
   }
 
@@ -37,16 +39,27 @@ export class PaymentBook {
     const { idempotencyKey: key, amountMinor, currency, destination } = payout;
     const known = this.byKey.get(key);
     if (known !== undefined) return known;
-    const reference = `SIM-${String(this.byKey.size + 1).padStart(8, '0')}`;
+    const reference = `SIM-${String(this.all.length + 1).padStart(8, '0')}`;
     const entry = { key, reference, outcome, amountMinor, currency, destination };
     if (this.file !== null)
       appendFileSync(this.file, `${JSON.stringify({ ...entry, amountMinor: String(amountMinor) })}\n`, { mode: 0o600 });
-    this.byKey.set(key, entry);
+    this.keep(entry);
     return entry;
   }
 
+  /** Knows nothing of a key any more; what was done under it stays in the book. */
+  forget(key: string): void {
+    this.byKey.delete(key);
+  }
+
+  /** In the order in which they were made; several of one key if it was forgotten in between. */
   get entries(): readonly BookedPayment[] {
-    return [...this.byKey.values()];
+    return this.all;
+  }
+
+  private keep(entry: BookedPayment): void {
+    this.byKey.set(entry.key, entry);
+    this.all.push(entry);
   }
 }
 
