@@ -55,7 +55,7 @@ describe('settle demo, and what the README says to type after it', () => {
     expect(demo.stdout).toMatch(/Batch day \d{4}-\d\d-\d\d: PARTIAL, closed\./);
     const report = /^Report: +(.+)$/m.exec(demo.stdout)?.[1] ?? '';
     expect(readFileSync(join(folder, report), 'utf8')).toContain('<!doctype html>');
-    expect(demo.stdout).toContain('export SETTLE_DATABASE_URL=sqlite:settle-demo/demo.db');
+    expect(demo.stdout).toContain('export SETTLE_CONFIG=settle-demo/settle.yaml');
   });
 
   test('makes the same files every time, readable by their owner only', async () => {
@@ -66,19 +66,20 @@ describe('settle demo, and what the README says to type after it', () => {
           .map((name) => [name, readFileSync(join(folder, 'settle-demo', name), 'utf8')]),
       );
     const first = made();
-    expect(Object.keys(first)).toHaveLength(3);
+    expect(Object.keys(first)).toEqual(expect.arrayContaining(['accounts.csv', 'channel-book.ndjson', 'settle.yaml']));
+    expect(Object.keys(first)).toHaveLength(5);
     for (const name of Object.keys(first)) {
       expect(statSync(join(folder, 'settle-demo', name)).mode & 0o077).toBe(0);
     }
     expect((await settle(['demo', '--orders', '4000'], { cwd: folder })).code).toBe(0);
     const again = made();
     // The report tells of a run, and so of how long it took; what was settled is the same.
-    for (const name of Object.keys(first).filter((file) => file.endsWith('.csv')))
+    for (const name of Object.keys(first).filter((file) => /csv|yaml/.test(file)))
       expect(again[name]).toBe(first[name]);
   });
 
   test.each(commandsIn(blocks[1] ?? ''))('settle %s', async (command) => {
-    const ended = await settle(command.split(' '), { cwd: folder, url: 'sqlite:settle-demo/demo.db' });
+    const ended = await settle(command.split(' '), { cwd: folder, env: { SETTLE_CONFIG: 'settle-demo/settle.yaml' } });
     // The demo day has accounts set aside, and a command that tells how the day stands says so.
     const expected = command === 'run' ? 3 : 0;
     expect({ code: ended.code, stderr: ended.stderr }).toMatchObject({ code: expected, stderr: '' });
@@ -90,6 +91,6 @@ describe('settle demo, and what the README says to type after it', () => {
     expect(ended.code).toBe(0);
     const document = JSON.parse(ended.stdout) as { schema: string; steps: { typed: string; exitCode: number }[] };
     expect(document.schema).toBe('settle.demo');
-    expect(document.steps.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 3, 0, 0]);
+    expect(document.steps.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 3, 3, 0, 0, 0]);
   });
 });

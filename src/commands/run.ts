@@ -228,7 +228,7 @@ async function finish(
   document: RunDocument,
   options: Tuning,
 ): Promise<number> {
-  if (document.closed && !document.dryRun) await planPayoutsOf(context, database);
+  if (document.closed && !document.dryRun && !document.alreadyClosed) await planPayoutsOf(context, database);
   if (context.output === 'text') await context.print(runText(document, context.colors));
   else await context.document({ ...document });
   const dir = reportDir(context, options);
