@@ -109,6 +109,21 @@ test('SQLite and the server end with the same tables, columns and indexes', asyn
   }
 });
 
+/** As the client of a server does: a statement ends at the delimiter, which `delimiter` sets. */
+function statementsAsAClientReads(script: string): string[] {
+  const statements: string[] = [];
+  let [delimiter, statement] = [';', ''];
+  for (const line of script.split('\n')) {
+    const told = /^delimiter (\S+)$/.exec(line)?.[1];
+    if (told !== undefined) delimiter = told;
+    else if (line.endsWith(delimiter)) {
+      statements.push(statement + line.slice(0, -delimiter.length));
+      statement = '';
+    } else statement += `${line}\n`;
+  }
+  return statements;
+}
+
 describe.each(databaseKinds)('settle migrate [%s]', (kind) => {
   let place: TestDatabase;
   beforeEach(async () => {
@@ -153,7 +168,7 @@ describe.each(databaseKinds)('settle migrate [%s]', (kind) => {
   test('sql prints the pending statements, which an administrator can run', async () => {
     const printed = await migrate('sql');
     expect(printed).toMatchObject({ code: 0, stderr: '' });
-    const statements = printed.stdout.split(';\n').filter((statement) => statement.trim() !== '');
+    const statements = statementsAsAClientReads(printed.stdout);
     for (const statement of statements) await place.database.forMigrations.raw(statement);
     const shape = await shapeOf(place.database);
     const other = await createTestDatabase(kind);
