@@ -1,11 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import pLimit from 'p-limit';
+import { setMaxListeners } from 'node:events';
 import type { Database } from '../db/database.js';
-import { repeatable } from '../db/transaction.js';
 import type { ChannelAnswer, PayoutChannel } from './channel.js';
 import type { Claim } from './claims.js';
-import { paceOf, readClocks, reservePlaces, takePace } from './pace.js';
 import type { Payout } from './payout.js';
+import { Places } from './places.js';
 import { AnswerRecorder, type Outcome, type RecorderPorts } from './recorder.js';
 
 export interface ExchangePorts extends Omit<RecorderPorts, 'onOutcome'> {
@@ -26,9 +24,6 @@ export interface Exchanged {
 /** After so many requests in a row that did not even leave this machine, a channel is left to the next run. */
 const unreachableMax = 5;
 
-/** A place that was missed by more is another's by now: a new one is reserved. */
-const lateMsMax = 15;
-
 /** Answers that wait to be written; with more, nothing new is claimed. */
 const backlogMax = 500;
 
@@ -37,10 +32,17 @@ export function claimSize(perSecond: number): number {
   return Math.min(200, Math.max(1, Math.ceil(perSecond)));
 }
 
+/** A claimed payout that waits to be sent. */
+interface Waiting {
+  payout: Payout;
+  /** Of `performance.now()`; later somebody else may have it: it is asked about, and not sent late. */
+  untilMs: number;
+}
+
 /**
- * Claims payouts, asks the channel about each at its place in the channel's pace, and writes the answers down; the next
- * claim is made while answers of the last one are awaited. Claims grow to what is sent in time, so that a slow channel does not
- * hold what another process could send. `claim` gets how many; ends when it gives null.
+ * Claims payouts, asks the channel about each at a place in the channel's pace, and writes the answers down; the next claim is
+ * made while those of the last one are sent. Claims grow to what is sent in time, so that a slow channel does not hold what
+ * another process could send. `claim` is told how many; ends when it gives null.
  */
 export async function exchange(
   database: Database,
@@ -49,114 +51,100 @@ export async function exchange(
   claim: (payouts: number) => Promise<Claim | null>,
   ports: ExchangePorts,
 ): Promise<Exchanged> {
+  setMaxListeners(0, ports.haste); // each request listens
   const recorder = new AnswerRecorder(database, channel.rules, ports);
   const places = new Places(database, channel, ports.haste);
-  const limit = pLimit(channel.rules.concurrency);
-  const waiting = new Set<Promise<void>>();
+  const claims = new Claims(claim, places, channel.rules);
+  const sent = new Set<Promise<void>>();
   const result: Exchanged = { asked: 0, unreachable: null };
-  let silent = 0;
-  const one = async (payout: Payout, untilMs: number, placeMs: number): Promise<void> => {
-    await places.wait(placeMs);
-    await limit(async () => {
-      await places.keep(placeMs);
-      // Past its time somebody else may have it: it is asked about, and not sent late. After an outage the rest waits too.
-      if (ports.haste.aborted || performance.now() > untilMs || silent >= unreachableMax) return;
-      result.asked += 1;
-      const answer = await channel[ask](payout, ports.haste);
-      silent = answer.kind === 'UNREACHABLE' ? silent + 1 : 0;
-      if (silent >= unreachableMax) result.unreachable = detailOf(answer);
-      recorder.add({ payout, answer });
-    });
-  };
   const failed: unknown[] = [];
-  const sizeMax = claimSize(channel.rules.perSecond);
-  let size = Math.min(sizeMax, channel.rules.concurrency);
-  while (!ports.signal.aborted && result.unreachable === null && failed.length === 0) {
-    const claimedAt = performance.now();
-    const claimed = await claim(size);
-    if (claimed === null) break;
-    const firstPlaceMs = claimed.firstPlaceMs - (await places.offsetMs());
-    for (const [at, payout] of claimed.payouts.entries()) {
-      const placeMs = firstPlaceMs + (at * 1_000) / paceOf(channel.rules.perSecond);
-      const asked = one(payout, claimedAt + claimed.sendableMs, placeMs).catch(
-        (error: unknown) => void failed.push(error),
-      );
-      waiting.add(asked);
-      void asked.finally(() => waiting.delete(asked));
-    }
-    while (waiting.size > size && !ports.haste.aborted) await Promise.race(waiting);
-    while (recorder.backlog > backlogMax && !ports.haste.aborted) await recorder.written;
-    size = places.tookMissed() > size / 2 ? Math.max(1, Math.floor(size / 2)) : Math.min(sizeMax, size * 2);
+  let silent = 0;
+  const send = async (payout: Payout, answered: () => void): Promise<void> => {
+    result.asked += 1;
+    const answer = await channel[ask](payout, ports.haste).finally(answered);
+    silent = answer.kind === 'UNREACHABLE' ? silent + 1 : 0;
+    if (silent >= unreachableMax) result.unreachable = detailOf(answer);
+    recorder.add({ payout, answer });
+  };
+  const goesOn = (): boolean => !ports.haste.aborted && result.unreachable === null && failed.length === 0;
+  while (goesOn()) {
+    const next = await claims.next(ports.signal);
+    if (next === null) break;
+    while (sent.size >= channel.rules.concurrency) await Promise.race(sent);
+    while (recorder.backlog > backlogMax) await recorder.written;
+    const answered = await places.next(next.untilMs);
+    if (answered === null) continue;
+    if (!goesOn()) break;
+    const one = send(next.payout, answered).catch((error: unknown) => void failed.push(error));
+    sent.add(one);
+    void one.finally(() => sent.delete(one));
   }
-  await Promise.all(waiting);
+  await Promise.all(sent);
+  await claims.end();
   await recorder.flush();
   if (failed.length > 0) throw failed[0];
   return result;
 }
 
-/** The places of one process in a channel's pace, in milliseconds of `performance.now()`. */
-class Places {
-  private missed = 0;
-  private late: { give: (placeMs: number) => void; fail: (error: unknown) => void }[] = [];
-  private reserving = false;
+/** What is claimed and not sent yet, refilled in time. */
+class Claims {
+  private readonly waiting: Waiting[] = [];
+  private readonly sizeMax: number;
+  private size: number;
+  private claiming: Promise<void> | null = null;
+  private isDry = false;
+  private failure: Error | null = null;
 
   constructor(
-    private readonly database: Database,
-    private readonly channel: PayoutChannel,
-    private readonly haste: AbortSignal,
-  ) {}
-
-  /** How far the database's clock is ahead of this process's own. */
-  async offsetMs(): Promise<number> {
-    const { databaseMs, localMs } = await readClocks(this.database);
-    return databaseMs - localMs;
+    private readonly claim: (payouts: number) => Promise<Claim | null>,
+    private readonly places: Places,
+    { perSecond, concurrency }: PayoutChannel['rules'],
+  ) {
+    this.sizeMax = claimSize(perSecond);
+    this.size = Math.min(this.sizeMax, concurrency);
   }
 
-  async wait(placeMs: number): Promise<void> {
-    const ms = placeMs - performance.now();
-    if (ms > 0) await delay(ms, undefined, { signal: this.haste }).catch(() => undefined);
-  }
-
-  /** Returns at the place, or, where that is missed (all connections were busy, the process stood still), at a new one. */
-  async keep(placeMs: number): Promise<void> {
-    let place = placeMs;
-    while (!this.haste.aborted && performance.now() > place + lateMsMax) {
-      this.missed += 1;
-      place = await new Promise<number>((give, fail) => {
-        this.late.push({ give, fail });
-        if (!this.reserving) void this.reserve();
-      });
-      await this.wait(place);
+  /** The next one to send; null when nothing more is due, or after `signal` when what was claimed is gone. */
+  async next(signal: AbortSignal): Promise<Waiting | null> {
+    while (!this.isDry && !signal.aborted) {
+      if (this.waiting.length <= this.size / 2) this.claiming ??= this.refillOnce();
+      if (this.waiting.length > 0) break;
+      await this.claiming;
     }
+    if (this.waiting.length === 0) await this.end();
+    return this.waiting.shift() ?? null;
   }
 
-  /** How many were missed since it was asked last. */
-  tookMissed(): number {
-    const { missed } = this;
-    this.missed = 0;
-    return missed;
+  /** Waits for a claim that is on its way, and throws what a claim failed with. */
+  async end(): Promise<void> {
+    await this.claiming;
+    if (this.failure !== null) throw this.failure;
   }
 
-  /** One reservation for all who are late now; who comes meanwhile gets the next. */
-  private async reserve(): Promise<void> {
-    this.reserving = true;
-    while (this.late.length > 0) {
-      const late = this.late.splice(0);
-      const { name, rules } = this.channel;
-      try {
-        const firstMs = await this.database.transact(
-          repeatable('reserve places', async (trx) => {
-            await takePace(trx, name);
-            return reservePlaces(trx, name, { requests: late.length, perSecond: rules.perSecond, leadMs: 10 });
-          }),
-        );
-        const offsetMs = await this.offsetMs();
-        for (const [at, { give }] of late.entries()) give(firstMs - offsetMs + (at * 1_000) / paceOf(rules.perSecond));
-      } catch (error) {
-        for (const { fail } of late) fail(error);
-      }
+  /** Never fails by itself: it may be that nobody waits for it yet. */
+  private async refillOnce(): Promise<void> {
+    try {
+      await this.refill();
+    } catch (error) {
+      this.failure = error instanceof Error ? error : new Error(String(error));
+      this.isDry = true;
     }
-    this.reserving = false;
+    this.claiming = null;
+  }
+
+  private async refill(): Promise<void> {
+    this.size = this.places.missedMost(this.size)
+      ? Math.max(1, Math.floor(this.size / 2))
+      : Math.min(this.sizeMax, this.size * 2);
+    const claimedAt = performance.now();
+    const claimed = await this.claim(this.size);
+    if (claimed === null) {
+      this.isDry = true;
+      return;
+    }
+    await this.places.add(claimed.firstPlaceMs, claimed.payouts.length);
+    const untilMs = claimedAt + claimed.sendableMs;
+    this.waiting.push(...claimed.payouts.map((payout) => ({ payout, untilMs })));
   }
 }
 

@@ -29,9 +29,9 @@ export interface RecorderPorts {
   onOutcome(outcome: Outcome): void;
 }
 
-/** Answers in one transaction, and how long the first of them waits for others. */
-const answersMax = 100;
-const waitMs = 20;
+/** Answers in one transaction, and how long the first of them waits for others: a commit for each would be the slowest part. */
+const answersMax = 50;
+const waitMs = 200;
 
 /** Writes answers down, several in a transaction when they come close together. */
 export class AnswerRecorder {

@@ -1,9 +1,12 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Binding, Transaction } from '../db/session.js';
 import { fromInstant } from '../db/values.js';
 import { move, payoutMoves, type PayoutEvent, type PayoutState } from '../kernel/states.js';
 import { bookEntries, bookingDay, type OwnEntry } from '../ledger/bookEntries.js';
 import { appendAlerts, type Alert } from '../outbox/append.js';
 import type { Payout } from './payout.js';
+
+const turnAfter = 20;
 
 /** What is to happen to a payout, and what made it happen. */
 export interface Transition {
@@ -46,11 +49,14 @@ export async function applyTransitions(
     : null;
   const moved: Transition[] = [];
   const lost: Transition[] = [];
-  for (const transition of sorted) {
+  for (const [at, transition] of sorted.entries()) {
+    // Statements of the embedded database are no pause for the process, and requests must go out at their moment.
+    if (at % turnAfter === turnAfter - 1) await setImmediate();
     const states = statesOf(transition);
     ((await compareAndSwap(trx, transition, states, day, now)) ? moved : lost).push(transition);
   }
   await trx.insertMany('payout_move', moveColumns, moveRows(moved, fromInstant(trx.dialect, now)));
+  await setImmediate();
   await bookEntries(trx, moved.flatMap(entriesOf), now);
   const alarming = moved.filter(({ events, alarms }) => alarms === true || events.includes('giveUp'));
   await appendAlerts(trx, alarming.map(alertOf), now);
