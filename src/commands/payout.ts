@@ -4,6 +4,7 @@ import { dueDay } from '../batch/calendar.js';
 import type { Database } from '../db/database.js';
 import { instantText } from '../kernel/clock.js';
 import { exitCodes, SettleError } from '../kernel/errors.js';
+import { keepYoungSpaceSmall } from '../kernel/youngSpace.js';
 import type { PayoutChannel } from '../payouts/channel.js';
 import type { ExchangePorts } from '../payouts/exchange.js';
 import { payoutsByState, type PayoutPlan } from '../payouts/planPayouts.js';
@@ -88,6 +89,7 @@ async function overChannels(
   work: (channel: PayoutChannel, ports: ExchangePorts, result: ChannelResult) => Promise<ChannelResult>,
   command: string,
 ): Promise<ChannelResult[]> {
+  keepYoungSpaceSmall();
   const haste = new AbortController();
   // Every payout that waits for its place listens to it.
   setMaxListeners(0, haste.signal);

@@ -6,12 +6,12 @@ import { paceOf, readClocks, reservePlaces, takePace } from './pace.js';
 
 /**
  * A place that was missed by more is not used: late by so much, no more requests lie within a second than the channel takes,
- * as the places are 3 % further apart.
+ * as the places are 4 % further apart.
  */
 const lateMsMax = 25;
 const blockMax = 50;
 
-/** Places that are counted for requests which may have arrived within a second: so much of the unused 3 % is for the way. */
+/** Places that are counted for requests which may have arrived within a second: so much of the unused 4 % is for the way. */
 const waySlackMs = 20;
 
 /**
