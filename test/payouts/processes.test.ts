@@ -246,7 +246,7 @@ describe.each(databaseKinds)('processes that pay out [%s]', (kind) => {
       const statements = readFileSync(trace, 'utf8').trim().split('\n').length - 1;
       expect(statements).toBeGreaterThan(20);
       const every = process.env['SETTLE_TEST_FAULTS'] === 'every';
-      const points = every ? statements : 6;
+      const points = every ? statements : 3;
       let killed = 0;
       for (let point = 1; point <= points; point += 1) {
         for (const side of every ? ['before', 'after'] : [point % 2 === 0 ? 'before' : 'after']) {
