@@ -25,11 +25,19 @@ export function up(v: Vocabulary): string[] {
       after_account ${v.id} not null,
       payouts ${v.big} not null,
       below_minimum ${v.big} not null,
-      on_hold ${v.big} not null,
-      not_active ${v.big} not null,
-      without_beneficiary ${v.big} not null,
       started_at ${v.moment} not null,
       done_at ${v.moment}
+    ) ${v.end}`,
+
+    // What is payable and not planned, for a reason that may pass: decided again by each payout run until another day closes.
+    `create table payout_carried (
+      batch_day ${v.day} not null,
+      account_no ${v.id} not null,
+      currency ${v.currency} not null,
+      amount_minor ${v.minor} not null,
+      reason ${v.code} not null,
+      primary key (batch_day, account_no, currency),
+      constraint payout_carried_reason check (${oneOf('reason', ['ON_HOLD', 'NOT_ACTIVE', 'WITHOUT_BENEFICIARY'])})
     ) ${v.end}`,
 
     // next_ms: of an UNKNOWN payout when to ask about it; of one in PROCESSING until when its submitter has it, or null
@@ -162,7 +170,7 @@ export function down(): string[] {
   return [
     ...appendOnly.flatMap((table) => events.map((event) => `drop trigger if exists ${table}_no_${event}`)),
     ...['payment_answer_file', 'payment_file_entry', 'payment_file'].map((table) => `drop table if exists ${table}`),
-    ...['channel_pace', 'payout_review', 'payout_move', 'payout', 'payout_plan', 'beneficiary'].map(
+    ...['channel_pace', 'payout_review', 'payout_move', 'payout', 'payout_carried', 'payout_plan', 'beneficiary'].map(
       (table) => `drop table if exists ${table}`,
     ),
   ];

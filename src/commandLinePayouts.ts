@@ -40,6 +40,11 @@ export function addPayoutCommands(program: Program, { on, examples }: Adding): v
     same,
   );
   on(
+    payout.command('carried').description('what is payable and not planned: no beneficiary, on hold, not active'),
+    async () => (await import('./commands/payoutViews.js')).carried,
+    same,
+  );
+  on(
     payout
       .command('show')
       .description('one payout and all that happened to it')

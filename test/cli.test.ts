@@ -64,6 +64,7 @@ describe('help', () => {
     ['payout', 'run'],
     ['payout', 'check'],
     ['payout', 'list'],
+    ['payout', 'carried'],
     ['payout', 'show'],
     ['payout', 'review'],
     ['payout', 'answers'],

@@ -23,6 +23,8 @@ onEachDatabase('settle verify', (current) => {
     expect(checks.flatMap((check) => check.contradictions)).toEqual([]);
     expect(Object.fromEntries(checks.map((check) => [check.name, check.examined]))).toEqual({
       period: 1,
+      payout: 0,
+      'payout-transit': 0,
       'order-state': 16,
       'order-chunk': 20,
       chunk: 3,

@@ -176,6 +176,7 @@ function resultText(
         `${countText(NOT_ACTIVE)} of accounts that are not active, ${countText(WITHOUT_BENEFICIARY)} without a beneficiary`,
     );
   }
+  if (plan !== null && plan.carried.WITHOUT_BENEFICIARY > 0) lines.push('Next: settle payout carried');
   for (const { channel, asked, held, lost, outcomes } of results) {
     const parts = Object.entries(outcomes).map(([state, payouts]) => `${countText(payouts)} ${state}`);
     if (held > 0) parts.push(`${countText(held)} held`);

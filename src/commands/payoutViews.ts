@@ -5,7 +5,7 @@ import { printable } from '../kernel/printable.js';
 import { payoutMoves } from '../kernel/states.js';
 import type { Payout } from '../payouts/payout.js';
 import { reviewPayout, type ReviewDecision } from '../payouts/review.js';
-import { listPayouts, payoutStory, type MoveView, type ReviewView } from '../payouts/views.js';
+import { carriedForward, listPayouts, payoutStory, type MoveView, type ReviewView } from '../payouts/views.js';
 import { textTable } from '../reports/tables.js';
 import { momentText } from '../reports/words.js';
 import { requireBatchDay } from './arguments.js';
@@ -84,6 +84,25 @@ function listText(payouts: readonly Payout[]): string {
   ]);
   return textTable(columns, rows);
 }
+
+/** `settle payout carried`: what is payable and is not planned, account by account, and why. */
+export const carried: Command<object> = (context) =>
+  withDatabase(context, async (database) => {
+    const accounts = await database.read(carriedForward);
+    if (context.output !== 'text') await context.document({ schema: 'settle.payoutCarried', accounts });
+    else if (accounts.length === 0) await context.print('Nothing is carried forward but what is below its minimum.');
+    else {
+      const columns = [
+        ...[{ title: 'account' }, { title: 'amount', align: 'right' as const }, { title: '' }],
+        ...[{ title: 'why' }, { title: 'batch day' }],
+      ];
+      const rows = accounts.map(({ accountNo, amountMinor, currency, reason, batchDay }) => [
+        ...[accountNo, formatMinorGrouped(amountMinor, currency), currency, reason, batchDay],
+      ]);
+      await context.print(textTable(columns, rows));
+    }
+    return exitCodes.OK;
+  });
 
 /** `settle payout show ID`: one payout by id or idempotency key, and all that happened to it. */
 export const show: Command<{ payout: string }> = (context, options) =>

@@ -5,9 +5,10 @@ import { repeatable } from '../db/transaction.js';
 import { fromInstant, toBigInt, toCount, toText } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { throwIfCancelled } from '../kernel/cancellation.js';
+import type { AccountState } from '../kernel/states.js';
 import { idempotencyKey } from './idempotencyKey.js';
 import { planAccount, type NotPlanned, type PayoutTerms, type PlannedPayout, type Route } from './planAccount.js';
-import { accountsAfter, positionsAt, type AccountRow } from './positions.js';
+import { accountsAfter, accountsMax, positionKey, positionsAt, type AccountRow } from './positions.js';
 import { lastClosedDay } from './queries.js';
 
 export interface PlanPorts {
@@ -33,7 +34,8 @@ export interface PayoutPlan {
 /**
  * Makes the payout tasks of the last closed day, each once, however often and by however many processes this is done:
  * accounts are gone through in their order, and how far is stored with the tasks. Returns null before any day is closed.
- * What an earlier closed day left unplanned is in the payable of the last one.
+ * What was carried forward for a reason that has passed (a beneficiary came, an account is active again) is planned now. What
+ * an earlier closed day left unplanned is in the payable of the last one.
  */
 export async function planPayouts(database: Database, ports: PlanPorts): Promise<PayoutPlan | null> {
   const day = await database.read(lastClosedDay);
@@ -42,24 +44,26 @@ export async function planPayouts(database: Database, ports: PlanPorts): Promise
   while (await database.transact(repeatable('plan payouts', (trx) => planPage(trx, day, ports)))) {
     throwIfCancelled(ports.signal);
   }
+  for (let after: string | null = ''; after !== null;) {
+    const from: string = after;
+    after = await database.transact(repeatable('plan what was carried', (trx) => planCarried(trx, day, from, ports)));
+    throwIfCancelled(ports.signal);
+  }
   return database.read((session) => planOf(session, day));
 }
 
 /** The plan of a day, begun or done. */
 async function planOf(session: Session, day: BatchDay): Promise<PayoutPlan> {
-  const [row] = await session.rows(
-    `select payouts, below_minimum, on_hold, not_active, without_beneficiary from payout_plan where batch_day = ?`,
-    [day],
-  );
+  const [row] = await session.rows('select payouts, below_minimum from payout_plan where batch_day = ?', [day]);
+  const carried = { ON_HOLD: 0, NOT_ACTIVE: 0, WITHOUT_BENEFICIARY: 0 };
+  const rows = await session.tuples('select reason, count(*) from payout_carried where batch_day = ? group by reason', [
+    day,
+  ]);
+  for (const [reason, accounts] of rows) carried[toText(reason) as keyof typeof carried] = toCount(accounts);
   return {
     batchDay: day,
     payouts: toCount(row?.['payouts'] ?? 0),
-    carried: {
-      BELOW_MINIMUM: toCount(row?.['below_minimum'] ?? 0),
-      ON_HOLD: toCount(row?.['on_hold'] ?? 0),
-      NOT_ACTIVE: toCount(row?.['not_active'] ?? 0),
-      WITHOUT_BENEFICIARY: toCount(row?.['without_beneficiary'] ?? 0),
-    },
+    carried: { BELOW_MINIMUM: toCount(row?.['below_minimum'] ?? 0), ...carried },
   };
 }
 
@@ -67,13 +71,12 @@ async function beginPlan(database: Database, day: BatchDay, now: string): Promis
   const unit = repeatable('begin payout plan', async (trx) => {
     const known = await trx.rows('select batch_day from payout_plan where batch_day = ?', [day]);
     if (known.length > 0) return;
+    // What earlier days carried is in the payable of this one.
+    await trx.change('delete from payout_carried where batch_day < ?', [day]);
     await trx.insertMany(
       'payout_plan',
-      [
-        ...['batch_day', 'after_account', 'payouts', 'below_minimum', 'on_hold', 'not_active', 'without_beneficiary'],
-        'started_at',
-      ],
-      [[day, '', 0, 0, 0, 0, 0, fromInstant(trx.dialect, now)]],
+      ['batch_day', 'after_account', 'payouts', 'below_minimum', 'started_at'],
+      [[day, '', 0, 0, fromInstant(trx.dialect, now)]],
     );
   });
   await afterOthers(() => database.transact(unit));
@@ -94,18 +97,51 @@ async function planPage(trx: Transaction, day: BatchDay, ports: PlanPorts): Prom
     await trx.change('update payout_plan set done_at = ? where batch_day = ?', [doneAt, day]);
     return false;
   }
-  const { payouts, carried } = await decidePage(trx, day, accounts, ports);
+  const { payouts, carried, belowMinimum } = await decidePage(trx, day, accounts, ports);
   await insertPayouts(trx, day, payouts, ports);
+  await insertCarried(trx, day, carried);
   await trx.change(
-    `update payout_plan set after_account = ?, payouts = payouts + ?, below_minimum = below_minimum + ?,
-            on_hold = on_hold + ?, not_active = not_active + ?, without_beneficiary = without_beneficiary + ?
-      where batch_day = ?`,
-    [
-      ...[last.accountNo, payouts.length, carried.BELOW_MINIMUM],
-      ...[carried.ON_HOLD, carried.NOT_ACTIVE, carried.WITHOUT_BENEFICIARY, day],
-    ],
+    `update payout_plan set after_account = ?, payouts = payouts + ?, below_minimum = below_minimum + ? where batch_day = ?`,
+    [last.accountNo, payouts.length, belowMinimum, day],
   );
   return true;
+}
+
+/** Decides again on a page of what was carried; gives the last account of it, or null when there is no more. */
+async function planCarried(trx: Transaction, day: BatchDay, after: string, ports: PlanPorts): Promise<string | null> {
+  await trx.change('update payout_plan set payouts = payouts where batch_day = ?', [day]);
+  const rows = await trx.tuples(
+    `select distinct a.account_no, a.state from payout_carried c join account a on a.account_no = c.account_no
+      where c.batch_day = ? and c.account_no > ? order by a.account_no limit ${String(accountsMax)}`,
+    [day, after],
+  );
+  const accounts = rows.map(([no, state]) => ({ accountNo: toText(no), state: toText(state) as AccountState }));
+  const last = accounts[accounts.length - 1];
+  if (last === undefined) return null;
+  // What such an account has in another currency is planned already, and reserved.
+  const { payouts, carried } = await decidePage(trx, day, accounts, ports);
+  const known = await trx.tuples(
+    'select account_no, currency from payout_carried where batch_day = ? and account_no > ? and account_no <= ?',
+    [day, after, last.accountNo],
+  );
+  const keys = new Set(known.map(([no, currency]) => positionKey(toText(no), toText(currency))));
+  const mine = (one: { accountNo: string; currency: string }): boolean =>
+    keys.has(positionKey(one.accountNo, one.currency));
+  const fresh = payouts.filter(mine);
+  await insertPayouts(trx, day, fresh, ports);
+  await trx.change('delete from payout_carried where batch_day = ? and account_no > ? and account_no <= ?', [
+    ...[day, after, last.accountNo],
+  ]);
+  await insertCarried(trx, day, carried.filter(mine));
+  await trx.change('update payout_plan set payouts = payouts + ? where batch_day = ?', [fresh.length, day]);
+  return last.accountNo;
+}
+
+interface Carried {
+  accountNo: string;
+  currency: string;
+  amountMinor: bigint;
+  reason: Exclude<NotPlanned, 'BELOW_MINIMUM'>;
 }
 
 async function decidePage(
@@ -113,19 +149,29 @@ async function decidePage(
   day: BatchDay,
   accounts: readonly AccountRow[],
   ports: PlanPorts,
-): Promise<{ payouts: PlannedPayout[]; carried: PayoutPlan['carried'] }> {
+): Promise<{ payouts: PlannedPayout[]; carried: Carried[]; belowMinimum: number }> {
   const accountNos = accounts.map(({ accountNo }) => accountNo);
   const terms = await ports.termsOn(session, day, accountNos);
   const routes = await ports.routesOf(session, accountNos);
   const payouts: PlannedPayout[] = [];
-  const carried = { BELOW_MINIMUM: 0, ON_HOLD: 0, NOT_ACTIVE: 0, WITHOUT_BENEFICIARY: 0 };
+  const carried: Carried[] = [];
+  let belowMinimum = 0;
   for (const position of await positionsAt(session, day, accounts, true)) {
-    const { accountNo, currency } = position;
+    const { accountNo, currency, payableMinor, reservedMinor } = position;
     const planned = planAccount(day, position, terms(accountNo), routes(accountNo, currency));
-    if (typeof planned === 'string') carried[planned] += 1;
-    else payouts.push(...planned);
+    if (planned === 'BELOW_MINIMUM') belowMinimum += 1;
+    else if (typeof planned !== 'string') payouts.push(...planned);
+    else carried.push({ accountNo, currency, amountMinor: payableMinor - reservedMinor, reason: planned });
   }
-  return { payouts, carried };
+  return { payouts, carried, belowMinimum };
+}
+
+async function insertCarried(trx: Transaction, day: BatchDay, carried: readonly Carried[]): Promise<void> {
+  await trx.insertMany(
+    'payout_carried',
+    ['batch_day', 'account_no', 'currency', 'amount_minor', 'reason'],
+    carried.map(({ accountNo, currency, amountMinor, reason }) => [day, accountNo, currency, amountMinor, reason]),
+  );
 }
 
 async function insertPayouts(

@@ -133,3 +133,26 @@ export async function payoutTotals(session: Session, day: BatchDay): Promise<Pay
     }))
     .sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state));
 }
+
+/** Something payable that is not planned, and why. */
+export interface CarriedView {
+  batchDay: BatchDay;
+  accountNo: string;
+  currency: string;
+  amountMinor: bigint;
+  reason: string;
+}
+
+/** What is payable and was carried forward for a reason that may pass, by account. */
+export async function carriedForward(session: Session): Promise<CarriedView[]> {
+  const rows = await session.rows(
+    'select batch_day, account_no, currency, amount_minor, reason from payout_carried order by account_no, currency',
+  );
+  return rows.map((row) => ({
+    batchDay: toText(row['batch_day']),
+    accountNo: toText(row['account_no']),
+    currency: toText(row['currency']),
+    amountMinor: toBigInt(row['amount_minor']),
+    reason: toText(row['reason']),
+  }));
+}

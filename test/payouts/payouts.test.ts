@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { repeatable } from '../../src/db/transaction.js';
 import { exitCodes } from '../../src/kernel/errors.js';
 import { reviewPayout, type ReviewDecision, type ReviewResult } from '../../src/payouts/review.js';
-import { payoutStory } from '../../src/payouts/views.js';
+import type { PlanPorts } from '../../src/payouts/planPayouts.js';
+import { carriedForward, payoutStory } from '../../src/payouts/views.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
 import { day, givenAccounts, givenOrders, runDay } from '../support/day.js';
 import {
@@ -54,6 +55,30 @@ describe.each(databaseKinds)('payouts [%s]', (kind) => {
     expect(planned).toMatchObject({ batchDay: day, payouts: 3 });
     expect(await plan(place.database)).toEqual(planned);
     expect(await payoutLines(place.database)).toEqual(['A1 USD 100 INIT', 'A2 EUR 7 INIT', 'A2 USD 60 INIT']);
+  });
+
+  test('what has no beneficiary is carried forward, and planned once it has one', async () => {
+    await givenClosedDay();
+    const route = { channel: 'bank', destination: 'DE00', holder: 'A', maximumMinor: null };
+    let known = ['A2 EUR'];
+    const routesOf: PlanPorts['routesOf'] = () =>
+      Promise.resolve((accountNo, currency) => (known.includes(`${accountNo} ${currency}`) ? route : null));
+    expect(await plan(place.database, { routesOf })).toMatchObject({ payouts: 1, carried: { WITHOUT_BENEFICIARY: 2 } });
+    expect(await place.database.read(carriedForward)).toMatchObject([
+      { accountNo: 'A1', currency: 'USD', amountMinor: 100n, reason: 'WITHOUT_BENEFICIARY' },
+      { accountNo: 'A2', currency: 'USD', amountMinor: 60n, reason: 'WITHOUT_BENEFICIARY' },
+    ]);
+    known = ['A2 EUR', 'A2 USD'];
+    await Promise.all([plan(place.database, { routesOf }), plan(place.database, { routesOf })]);
+    expect(await payoutLines(place.database)).toEqual(['A2 EUR 7 INIT', 'A2 USD 60 INIT']);
+    await givenAccounts(place.database, { A1: 'FROZEN' });
+    known = ['A1 USD', 'A2 EUR', 'A2 USD'];
+    expect(await plan(place.database, { routesOf })).toMatchObject({
+      carried: { NOT_ACTIVE: 1, WITHOUT_BENEFICIARY: 0 },
+    });
+    await givenAccounts(place.database, { A1: 'ACTIVE' });
+    expect(await plan(place.database, { routesOf })).toMatchObject({ payouts: 3, carried: { NOT_ACTIVE: 0 } });
+    expect(await payoutLines(place.database)).toContain('A1 USD 100 INIT');
   });
 
   test('several that plan at once make each task once', async () => {

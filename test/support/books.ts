@@ -37,7 +37,7 @@ const closedAt = '2026-11-30T00:06:00.000Z';
 export async function emptyBooks(database: Database): Promise<void> {
   await plant(database, async (trx) => {
     for (const table of [
-      ...['payout_review', 'payout_move', 'payout', 'payout_plan', 'beneficiary', 'channel_pace'],
+      ...['payout_review', 'payout_move', 'payout', 'payout_carried', 'payout_plan', 'beneficiary', 'channel_pace'],
       ...['terms_effect', 'account_terms', 'fee_plan_tier'],
       ...['withdrawn_order', 'quarantine', 'ledger_entry', 'journal_entry', 'outbox', 'net', 'chunk', 'run'],
       ...['source_total', 'batch', 'settlement_order', 'account', 'account_balance', 'general_balance', 'chain_link'],
