@@ -11,7 +11,7 @@ import { settle, type Ended } from '../support/program.js';
 // The program itself, as cron starts it: a payment file from configuration to answer, and killed at every statement.
 
 /** Statements from one kill to the next: each takes two runs of the program. */
-const stride = process.env['SETTLE_TEST_FAULTS'] === 'every' ? 1 : 3;
+const stride = process.env['SETTLE_TEST_FAULTS'] === 'every' ? 1 : 10;
 
 let folder: string;
 beforeAll(async () => {

@@ -112,10 +112,12 @@ describe('a payment file', () => {
 
   // The schema is not ours to hand on; with a copy of it, xmllint has the last word.
   const schema = process.env['SETTLE_TEST_PAIN001_XSD'];
-  (schema === undefined ? test.skip : test)('is valid by the published schema', () => {
-    const xml = paymentFile(header, [payment(1, 1_250n), payment(3, 5n)]);
-    const linted = spawnSync('xmllint', ['--noout', '--schema', schema ?? '', '-'], { input: xml, encoding: 'utf8' });
-    expect(linted.stderr).toContain('validates');
-    expect(linted.status).toBe(0);
-  });
+  if (schema !== undefined) {
+    test('is valid by the published schema', () => {
+      const xml = paymentFile(header, [payment(1, 1_250n), payment(3, 5n)]);
+      const linted = spawnSync('xmllint', ['--noout', '--schema', schema, '-'], { input: xml, encoding: 'utf8' });
+      expect(linted.stderr).toContain('validates');
+      expect(linted.status).toBe(0);
+    });
+  }
 });
