@@ -7,7 +7,8 @@ import { exitCodes, SettleError } from '../kernel/errors.js';
 import { keepYoungSpaceSmall } from '../kernel/youngSpace.js';
 import type { PayoutChannel } from '../payouts/channel.js';
 import type { ExchangePorts } from '../payouts/exchange.js';
-import { payoutsByState, type PayoutPlan } from '../payouts/planPayouts.js';
+import type { PayoutPlan } from '../payouts/planPayouts.js';
+import { openPayouts } from '../payouts/queries.js';
 import type { Outcome } from '../payouts/recorder.js';
 import { checkPayouts, submitPayouts } from '../payouts/submitPayouts.js';
 import { countText } from '../reports/words.js';
@@ -145,13 +146,13 @@ async function tell(
   plan: PayoutPlan | null,
   results: readonly ChannelResult[],
 ): Promise<number> {
-  const states = Object.fromEntries(await database.read(payoutsByState));
-  const left = ['PROCESSING', 'UNKNOWN', 'MANUAL'].some((state) => (states[state] ?? 0n) > 0n);
+  const open = await database.read((session) => openPayouts(session, channelNames(context.config)));
+  const left = ['PROCESSING', 'UNKNOWN', 'MANUAL'].some((state) => (open[state] ?? 0) > 0);
   const held = results.some((result) => result.held > 0) || (plan?.carried.WITHOUT_BENEFICIARY ?? 0) > 0;
   const silent = results.find(({ unreachable }) => unreachable !== null);
   const exitCode = left || held ? exitCodes.PARTIAL : exitCodes.OK;
-  if (context.output === 'text') await context.print(resultText(plan, results, states));
-  else await context.document({ schema, plan, channels: results, states });
+  if (context.output === 'text') await context.print(resultText(plan, results, open));
+  else await context.document({ schema, plan, channels: results, open });
   if (context.signal.aborted) throw context.signal.reason;
   if (silent !== undefined) {
     throw new SettleError('CHANNEL_UNREACHABLE', `Channel ${silent.channel}: ${silent.unreachable ?? ''}`, {
@@ -165,7 +166,7 @@ async function tell(
 function resultText(
   plan: PayoutPlan | null,
   results: readonly ChannelResult[],
-  states: Readonly<Record<string, bigint>>,
+  open: Readonly<Record<string, number>>,
 ): string {
   const lines: string[] = [];
   if (plan !== null) {
@@ -183,9 +184,9 @@ function resultText(
     if (lost > 0) parts.push(`${countText(lost)} lost by their submitter`);
     lines.push(`${channel}: ${countText(asked)} asked${parts.length === 0 ? '' : `; ${parts.join(', ')}`}`);
   }
-  const all = Object.entries(states).map(([state, payouts]) => `${countText(payouts)} ${state}`);
-  lines.push(`payouts     ${all.length === 0 ? 'none' : all.join(', ')}`);
-  if ((states['UNKNOWN'] ?? 0n) > 0n) lines.push('Next: settle payout check');
-  if ((states['MANUAL'] ?? 0n) > 0n) lines.push('Next: settle payout list --state MANUAL');
+  const all = Object.entries(open).map(([state, payouts]) => `${countText(payouts)} ${state}`);
+  lines.push(`not final   ${all.length === 0 ? 'none' : all.join(', ')}`);
+  if ((open['UNKNOWN'] ?? 0) > 0) lines.push('Next: settle payout check');
+  if ((open['MANUAL'] ?? 0) > 0) lines.push('Next: settle payout list --state MANUAL');
   return lines.join('\n');
 }

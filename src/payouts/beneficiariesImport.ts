@@ -9,6 +9,7 @@ import type { ImportKind, PlacedRow } from '../orders/importFiles.js';
 import type { RejectedRow } from '../orders/importProblems.js';
 import type { UnitOutcome } from '../orders/importTally.js';
 import { beneficiaryColumns, isSameBeneficiary, readBeneficiaryRow, type Beneficiary } from './beneficiary.js';
+import { accountsMax } from './positions.js';
 
 /**
  * How files of beneficiaries are imported: whole or not at all. What an account had before is kept as an older version.
@@ -82,9 +83,6 @@ export function decideBeneficiaries(
 function keyOf({ accountNo, currency }: Pick<Beneficiary, 'accountNo' | 'currency'>): string {
   return `${currency} ${accountNo}`;
 }
-
-/** Accounts asked of at once: old SQLite builds take 999 bound values in one statement. */
-const accountsMax = 900;
 
 /** The newest beneficiaries of these accounts, by currency and account. */
 async function beneficiariesOf(session: Session, accountNos: readonly string[]): Promise<Map<string, Stored>> {

@@ -2,7 +2,7 @@ import { afterOthers } from '../db/afterOthers.js';
 import type { Database } from '../db/database.js';
 import type { Binding, Session, Transaction } from '../db/session.js';
 import { repeatable } from '../db/transaction.js';
-import { fromInstant, toBigInt, toCount, toText } from '../db/values.js';
+import { fromInstant, toCount, toText } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { throwIfCancelled } from '../kernel/cancellation.js';
 import type { AccountState } from '../kernel/states.js';
@@ -192,10 +192,4 @@ async function insertPayouts(
       ...[idempotencyKey(namespace, { batchDay: day, accountNo, currency, seq }), createdAt],
     ]),
   );
-}
-
-/** Payouts by state, all days together. */
-export async function payoutsByState(session: Session): Promise<Map<string, bigint>> {
-  const rows = await session.tuples('select state, count(*) from payout group by state order by state');
-  return new Map(rows.map(([state, payouts]) => [toText(state), toBigInt(payouts)]));
 }

@@ -56,3 +56,17 @@ export async function lastClosedDay(session: Session): Promise<string | null> {
   const [row] = await session.rows(`select max(batch_day) as day from batch where state = 'CLOSED'`);
   return toTextOrNull(row?.['day']);
 }
+
+/** Payouts of these channels that are not final, by state: along an index, however many final ones there are. */
+export async function openPayouts(session: Session, channels: readonly string[]): Promise<Record<string, number>> {
+  const open: Record<string, number> = {};
+  for (const channel of channels) {
+    const rows = await session.tuples(
+      `select state, count(*) from payout
+        where channel = ? and state in ('INIT', 'PROCESSING', 'UNKNOWN', 'MANUAL') group by state order by state`,
+      [channel],
+    );
+    for (const [state, payouts] of rows) open[toText(state)] = (open[toText(state)] ?? 0) + toCount(payouts);
+  }
+  return open;
+}
