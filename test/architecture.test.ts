@@ -18,6 +18,7 @@ const stages = [
   'reports',
   'payouts',
   'deposits',
+  'statements',
 ];
 
 interface Import {
