@@ -119,6 +119,15 @@ onEachDatabase('The report of a closed day', (db) => {
       { stage: 'SETTLING', durationMs: 9_000 },
       { stage: 'POSTING', durationMs: 21_000 },
     ]);
+    expect(report.slowest).toEqual([
+      { lane: 4, accountNo: 'SHOP<9>', orders: 10_000, durationMs: 4_200, medianMs: 1_000 },
+    ]);
+  });
+
+  test('names the account that made the others wait, in text and in HTML', async () => {
+    const sentence = '10,000 orders of account SHOP<9> in lane 4 took 4.2 s, 4.2 times the median of 1.0 s.';
+    expect(await renderReport(report, 'text')).toContain(`A long tail: ${sentence}`);
+    expect(await renderReport(report, 'html')).toContain(`A long tail: ${sentence.replace('<9>', '&lt;9&gt;')}`);
   });
 
   test('asks a person to look at the account that was set aside', () => {

@@ -9,6 +9,7 @@ import { parkedMessages, type ParkedMessage } from '../outbox/views.js';
 import { payoutTotals, type PayoutTotal } from '../payouts/views.js';
 import { activeQuarantine, type QuarantinedAccount } from '../settlement/quarantineViews.js';
 import { totalsByCurrency, type CurrencyTotals } from './currencyTotals.js';
+import type { SlowPiece } from './longTail.js';
 import * as queries from './queries.js';
 import { readRunDocument, type Check, type StageTime } from './runDocument.js';
 import { tieOutOf, type TieOut } from './tieOut.js';
@@ -48,6 +49,8 @@ export interface DayReport {
   parked: Omit<ParkedMessage, 'batchDay'>[];
   discrepancies: [];
   stageTimes: StageTime[] | null;
+  /** The longest pieces of work of the last finished run, longest first. */
+  slowest: SlowPiece[];
   ledgerTotals: { currency: string; debitMinor: bigint; creditMinor: bigint }[];
   /** The end of the day's hash chain; null before the day was closed. */
   ledgerHead: queries.LedgerHead | null;
@@ -93,6 +96,7 @@ export async function collectReport(database: Database, day?: BatchDay): Promise
       parked: (await parkedMessages(session, batch.batchDay)).map(({ batchDay: _, ...message }) => message),
       discrepancies: [],
       stageTimes: document.stageTimes,
+      slowest: document.slowest,
       ledgerTotals: booked
         .map(({ payableMinor: _, ...total }) => total)
         .sort((a, b) => compareBytes(a.currency, b.currency)),

@@ -1,6 +1,7 @@
 import { Eta } from 'eta';
 import { formatMinorGrouped } from '../kernel/money.js';
 import type { DayReport } from './dayReport.js';
+import { longTailText } from './longTail.js';
 import { css, pageTemplate, tableTemplate } from './reportHtmlTemplate.js';
 import { personTables } from './reportHtmlAttention.js';
 import { right, type HtmlSection, type HtmlTable } from './reportHtmlTable.js';
@@ -132,7 +133,8 @@ function payoutsTable({ payouts }: DayReport): HtmlTable {
   };
 }
 
-function runTables({ runs, stageTimes }: DayReport): HtmlTable[] {
+function runTables({ runs, stageTimes, slowest }: DayReport): HtmlTable[] {
+  const tail = longTailText(slowest);
   return [
     {
       caption: 'Runs of this day, oldest first',
@@ -160,6 +162,7 @@ function runTables({ runs, stageTimes }: DayReport): HtmlTable[] {
             caption: 'Stage times of the last finished run',
             columns: [{ title: 'Stage' }, right('Took')],
             rows: stageTimes.map((row) => [printable(row.stage), durationText(row.durationMs)]),
+            ...(tail === null ? {} : { note: printable(tail) }),
           },
         ]),
   ].filter((table) => table.rows.length > 0);

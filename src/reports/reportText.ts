@@ -1,6 +1,7 @@
 import { formatMinorGrouped } from '../kernel/money.js';
 import type { DayReport } from './dayReport.js';
 import { textTable } from './tables.js';
+import { longTailText } from './longTail.js';
 import type { TieOut } from './tieOut.js';
 import { topPositions, verdictOf } from './verdict.js';
 import { countText, durationText, kindText, momentText, msBetween, plural, printable } from './words.js';
@@ -26,7 +27,7 @@ export function reportText(report: DayReport): string {
     ...positionSections(report),
     ...(report.payouts.length === 0 ? [] : [section('Payouts', payoutsTable(report))]),
     section('Runs', runsTable(report)),
-    ...(report.stageTimes === null ? [] : [section('Stage times', stageTable(report))]),
+    ...(report.stageTimes === null ? [] : [section('Stage times', stageTimes(report))]),
     provenance(report),
   ];
   return sections.join('\n\n');
@@ -179,11 +180,13 @@ function runsTable({ runs }: DayReport): string {
   );
 }
 
-function stageTable({ stageTimes }: DayReport): string {
-  return textTable(
+function stageTimes({ stageTimes: times, slowest }: DayReport): string {
+  const table = textTable(
     [{ title: 'stage' }, right('took')],
-    (stageTimes ?? []).map((row) => [row.stage, durationText(row.durationMs)]),
+    (times ?? []).map((row) => [row.stage, durationText(row.durationMs)]),
   );
+  const tail = longTailText(slowest);
+  return tail === null ? table : `${table}\n${printable(tail)}`;
 }
 
 function provenance({ generatedFrom: from, ledgerHead, runs }: DayReport): string {

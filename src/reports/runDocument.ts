@@ -1,4 +1,5 @@
 import { invariant } from '../kernel/invariant.js';
+import type { SlowPiece } from './longTail.js';
 
 /** A check of the run as its document keeps it. */
 export interface Check {
@@ -20,14 +21,15 @@ export interface StageTime {
 export function readRunDocument(stored: { runId: bigint; text: string } | undefined): {
   checks: Check[];
   stageTimes: StageTime[] | null;
+  slowest: SlowPiece[];
 } {
-  if (stored === undefined) return { checks: [], stageTimes: null };
+  if (stored === undefined) return { checks: [], stageTimes: null, slowest: [] };
   const document = parsed(stored.text);
   const readable = isObject(document) && Array.isArray(document['checks']) && document['checks'].every(isCheck);
   invariant(readable, 'MESSAGE_UNREADABLE', `The stored document of run ${String(stored.runId)} cannot be read.`, {
     runId: stored.runId,
   });
-  const { checks, stageTimes } = document as { checks: Check[]; stageTimes?: unknown };
+  const { checks, stageTimes, slowestShards } = document as Record<string, unknown> & { checks: Check[] };
   return {
     checks: checks.map(({ name, ok, expected, actual }) => ({
       name,
@@ -36,6 +38,7 @@ export function readRunDocument(stored: { runId: bigint; text: string } | undefi
       actual: actual ?? null,
     })),
     stageTimes: Array.isArray(stageTimes) && stageTimes.every(isStageTime) ? stageTimes : null,
+    slowest: Array.isArray(slowestShards) && slowestShards.every(isSlowPiece) ? slowestShards : [],
   };
 }
 
@@ -57,4 +60,12 @@ function isCheck(value: unknown): boolean {
 
 function isStageTime(value: unknown): value is StageTime {
   return isObject(value) && typeof value['stage'] === 'string' && typeof value['durationMs'] === 'number';
+}
+
+function isSlowPiece(value: unknown): value is SlowPiece {
+  return (
+    isObject(value) &&
+    (value['accountNo'] === null || typeof value['accountNo'] === 'string') &&
+    ['lane', 'orders', 'durationMs', 'medianMs'].every((key) => typeof value[key] === 'number')
+  );
 }

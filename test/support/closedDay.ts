@@ -172,6 +172,7 @@ async function insertRun(
       { stage: 'SETTLING', durationMs: 9_000 },
       { stage: 'POSTING', durationMs: 21_000 },
     ],
+    slowestShards: [{ lane: 4, accountNo: 'SHOP<9>', orders: 10_000, durationMs: 4_200, medianMs: 1_000 }],
   });
   await trx.insertMany(
     'run',
