@@ -59,7 +59,7 @@ test.each([
         error: { code: 'DATABASE_UNREACHABLE' },
       },
     });
-    const next = await settle(['run', '--json'], { url: place.urlOn(second) });
+    const next = await settle(['run', '--batch-day', '2026-11-29', '--json'], { url: place.urlOn(second) });
     expect({ code: next.code, document: JSON.parse(next.stdout) }).toMatchObject({
       code: 3,
       document: { closed: true },
