@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { makeMemoryFolder } from './memoryFolder.mjs';
 
 /** Builds the program (tests start it as a process) and starts the one private database server that all test files share. */
 export default async function globalSetup() {
@@ -6,6 +7,8 @@ export default async function globalSetup() {
     encoding: 'utf8',
   });
   if (build.status !== 0) throw new Error(`The build fails:\n${build.stdout}${build.stderr}`);
+  globalThis.settleMemoryFolder = makeMemoryFolder();
+  if (globalThis.settleMemoryFolder !== null) process.env.TMPDIR = globalThis.settleMemoryFolder;
   const given = process.env.SETTLE_TEST_MYSQL_URL;
   if (given !== undefined && given !== '') {
     process.env.SETTLE_TEST_SERVER = given.endsWith('/') ? given : `${given}/`;

@@ -1,3 +1,6 @@
+import { rmSync } from 'node:fs';
+
 export default async function globalTeardown() {
   await globalThis.settleTestServer?.stop();
+  if (globalThis.settleMemoryFolder) rmSync(globalThis.settleMemoryFolder, { recursive: true, force: true });
 }
