@@ -21,6 +21,11 @@ export async function main(argv: readonly string[]): Promise<number> {
       program.outputHelp();
       return exitCodes.OK;
     }
+    // Asked by the shell while somebody types: no setting is read for it, and none may be in its way.
+    if (argv[2] === 'complete' && argv[3] === '--') {
+      (await import('./commands/completion.js')).completeWords(program, argv.slice(4));
+      return exitCodes.OK;
+    }
     await program.parseAsync(argv);
     return exitCode;
   } catch (error) {
@@ -78,6 +83,7 @@ async function runCommand(load: Load<never>, flags: GlobalFlags, options: object
   const { signal, dispose } = listenForSignals(say);
   const context: CommandContext = {
     config,
+    configFile: flags.config,
     clock: systemClock,
     output,
     progress: flags.progress ?? 'auto',

@@ -1,6 +1,7 @@
 import { Command as Program, Option } from 'commander';
 import { readFileSync } from 'node:fs';
 import { addLedgerCommands, wholeNumber, type Load } from './commandLineLedger.js';
+import { addOperatorCommands } from './commandLineOperators.js';
 import { addPayoutCommands } from './commandLinePayouts.js';
 import type { Output, ProgressStyle } from './commands/context.js';
 import { exitCodeHelp } from './kernel/exitCodeHelp.js';
@@ -332,28 +333,8 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
     (args, given) => ({ ...given, account: args[0] }),
   );
 
-  const lock = examples(program.command('lock').description('the lease that keeps two runs apart'), 'settle lock show');
-  on(
-    lock.command('show').description('who holds it and until when, shards too'),
-    async () => (await import('./commands/lock.js')).show,
-    same,
-  );
-  on(
-    lock
-      .command('release')
-      .description('last resort: free leases whose holders are known to be dead')
-      .option('--shard <i/n>', 'only the lease of this shard (default: every lease that is held)')
-      .requiredOption('--by <name>', 'who decides')
-      .requiredOption('--reason <text>', 'why'),
-    async () => (await import('./commands/lock.js')).release,
-    same,
-  );
+  addOperatorCommands(program, { on, examples });
 
-  on(
-    examples(program.command('doctor').description('look at what a run relies on; changes nothing'), 'settle doctor'),
-    async () => (await import('./commands/doctor.js')).doctor,
-    same,
-  );
   on(
     examples(
       program

@@ -99,7 +99,7 @@ export function loadConfig(options: {
   environment: NodeJS.ProcessEnv;
   flags?: Tree;
 }): Config {
-  const explicit = options.file ?? setOrUndefined(options.environment['SETTLE_CONFIG']);
+  const explicit = explicitFile(options);
   const tree = fileTree(explicit);
   const fromEnvironment = environmentTree(options.environment);
   const merged = merge(merge(tree, fromEnvironment), options.flags ?? {});
@@ -114,6 +114,14 @@ export function loadConfig(options: {
     details: { settings: issues.slice(0, issuesShown).map((issue) => issue.path.join('.')) },
     next: 'Mend the setting named above; settle run --help lists the flags, README.md the settings.',
   });
+}
+
+/** The file that was named; undefined: settle.yaml, if there is one. */
+export function explicitFile(options: {
+  file?: string | undefined;
+  environment: NodeJS.ProcessEnv;
+}): string | undefined {
+  return options.file ?? setOrUndefined(options.environment['SETTLE_CONFIG']);
 }
 
 const issuesShown = 10;
@@ -165,7 +173,7 @@ function kindOfValue(value: unknown, path: readonly string[]): string {
     : `the text ${shown(value)}`;
 }
 
-function fileTree(explicit: string | undefined): Tree {
+export function fileTree(explicit: string | undefined): Tree {
   const file = explicit ?? 'settle.yaml';
   let text: string;
   try {
@@ -188,7 +196,7 @@ function fileTree(explicit: string | undefined): Tree {
 }
 
 /** Every leaf of the schema has a variable: batch.pageSize is SETTLE_BATCH_PAGE_SIZE. An empty one counts as unset. */
-function environmentTree(environment: NodeJS.ProcessEnv): Tree {
+export function environmentTree(environment: NodeJS.ProcessEnv): Tree {
   const tree: Tree = {};
   refuseSlips(environment);
   for (const path of leafPaths().filter((leaf) => schemaNode(leaf)?.type !== 'object')) {
@@ -245,12 +253,13 @@ function setOrUndefined(text: string | undefined): string | undefined {
   return text === undefined || text.trim() === '' ? undefined : text;
 }
 
-function variableName(path: readonly string[]): string {
+export function variableName(path: readonly string[]): string {
   return `SETTLE_${path.map((key) => key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()).join('_')}`;
 }
 
-type JsonNode = {
+export type JsonNode = {
   type?: string;
+  default?: unknown;
   description?: string;
   minimum?: number;
   maximum?: number;
@@ -261,7 +270,7 @@ type JsonNode = {
 };
 let schemaTree: JsonNode | undefined;
 
-function schemaNode(path: readonly string[]): JsonNode | undefined {
+export function schemaNode(path: readonly string[]): JsonNode | undefined {
   schemaTree ??= z.toJSONSchema(configSchema, { io: 'input' }) as JsonNode;
   let node: JsonNode | undefined = schemaTree;
   for (const key of path) node = childOf(node, key);
@@ -285,12 +294,12 @@ function leafKind(path: readonly string[]): 'number' | 'boolean' | 'text' {
   return type === 'integer' || type === 'number' ? 'number' : type === 'boolean' ? 'boolean' : 'text';
 }
 
-function leafPaths(path: string[] = []): string[][] {
+export function leafPaths(path: string[] = []): string[][] {
   const keys = keysAt(path);
   return keys.length === 0 ? [path] : keys.flatMap((key) => leafPaths([...path, key]));
 }
 
-function lookUp(tree: Tree, path: readonly string[]): unknown {
+export function lookUp(tree: Tree, path: readonly string[]): unknown {
   return path.reduce<unknown>((node, key) => (node as Tree | null | undefined)?.[key], tree);
 }
 

@@ -115,6 +115,7 @@ describe('imports', () => {
     'configValues.ts': [],
     'configPayouts.ts': ['kernel', 'configValues.ts'],
     'config.ts': ['kernel', 'db', 'configValues.ts', 'configPayouts.ts'],
+    'configShow.ts': ['kernel', 'config.ts'],
     reconciliation: ['kernel', 'db'],
     doctor: ['kernel', 'db'],
     batch: ['kernel', 'db', 'config.ts', 'reconciliation', ...stages],
@@ -122,6 +123,7 @@ describe('imports', () => {
       'kernel',
       'db',
       'config.ts',
+      'configShow.ts',
       'configValues.ts',
       'configPayouts.ts',
       'migrations',
@@ -132,7 +134,14 @@ describe('imports', () => {
     ],
     'commandLineLedger.ts': ['commands'],
     'commandLinePayouts.ts': ['commands', 'commandLineLedger.ts'],
-    'commandLine.ts': ['kernel', 'commands', 'commandLineLedger.ts', 'commandLinePayouts.ts'],
+    'commandLineOperators.ts': ['commands', 'commandLineLedger.ts'],
+    'commandLine.ts': [
+      'kernel',
+      'commands',
+      'commandLineLedger.ts',
+      'commandLineOperators.ts',
+      'commandLinePayouts.ts',
+    ],
     'cli.ts': ['kernel', 'commands', 'config.ts', 'commandLine.ts'],
   };
 

@@ -14,6 +14,8 @@ export type ProgressStyle = 'auto' | 'plain' | 'none';
 /** What every command is given. The answer goes to stdout, all else to stderr. */
 export interface CommandContext {
   config: Config;
+  /** `--config`, if it was given. */
+  configFile: string | undefined;
   clock: Clock;
   output: Output;
   progress: ProgressStyle;

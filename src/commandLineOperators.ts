@@ -1,0 +1,63 @@
+import { Argument, type Command as Program } from 'commander';
+import type { Adding } from './commandLineLedger.js';
+
+/** What the people who run the program need besides the days: leases, settings, the look at the machine. */
+export function addOperatorCommands(program: Program, { on, examples }: Adding): void {
+  const same = <Options>(_args: string[], given: Options): object => given as object;
+
+  const lock = examples(program.command('lock').description('the lease that keeps two runs apart'), 'settle lock show');
+  on(
+    lock.command('show').description('who holds it and until when, shards too'),
+    async () => (await import('./commands/lock.js')).show,
+    same,
+  );
+  on(
+    lock
+      .command('release')
+      .description('last resort: free leases whose holders are known to be dead')
+      .option('--shard <i/n>', 'only the lease of this shard (default: every lease that is held)')
+      .requiredOption('--by <name>', 'who decides')
+      .requiredOption('--reason <text>', 'why'),
+    async () => (await import('./commands/lock.js')).release,
+    same,
+  );
+
+  on(
+    examples(program.command('doctor').description('look at what a run relies on; changes nothing'), 'settle doctor'),
+    async () => (await import('./commands/doctor.js')).doctor,
+    same,
+  );
+
+  const config = examples(
+    program.command('config').description('the settings: which hold, and where they come from'),
+    'settle config show',
+    'settle config init > settle.yaml',
+    'settle config schema > settle.schema.json',
+  );
+  const views = {
+    show: 'every setting with its value and where it comes from; secrets are not shown',
+    check: 'read the settings as a run would; exit 2 with the place of what is wrong',
+    init: 'print a commented settle.yaml with every setting at its default',
+    schema: 'print the JSON Schema of settle.yaml, for editors',
+  } as const;
+  for (const kind of Object.keys(views) as (keyof typeof views)[]) {
+    on(
+      config.command(kind).description(views[kind]),
+      async () => (await import('./commands/config.js')).configCommands[kind],
+      same,
+    );
+  }
+
+  on(
+    examples(
+      program
+        .command('completion')
+        .description('print the script that completes commands and flags in a shell')
+        .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish'])),
+      'source <(settle completion bash)',
+      'settle completion fish > ~/.config/fish/completions/settle.fish',
+    ),
+    async () => (await import('./commands/completion.js')).completion,
+    (args) => ({ shell: args[0] }),
+  );
+}
