@@ -1,5 +1,5 @@
 import { Argument, type Command as Program } from 'commander';
-import type { Adding } from './commandLineLedger.js';
+import { wholeNumber, type Adding } from './commandLineLedger.js';
 
 /** What the people who run the program need besides the days: leases, settings, the look at the machine. */
 export function addOperatorCommands(program: Program, { on, examples }: Adding): void {
@@ -25,6 +25,21 @@ export function addOperatorCommands(program: Program, { on, examples }: Adding):
   on(
     examples(program.command('doctor').description('look at what a run relies on; changes nothing'), 'settle doctor'),
     async () => (await import('./commands/doctor.js')).doctor,
+    same,
+  );
+
+  const calendar = examples(
+    program.command('calendar').description('batch days, business days and cut-offs'),
+    'settle calendar show',
+    'settle calendar show --from 2026-12-20 --days 20',
+  );
+  on(
+    calendar
+      .command('show')
+      .description('the day that is due, and when the next days end, in local time and UTC')
+      .option('--from <day>', 'first day to show (default: the day that is due)')
+      .option('--days <n>', 'so many days (default: 10)', wholeNumber),
+    async () => (await import('./commands/calendar.js')).calendarCommands.show,
     same,
   );
 

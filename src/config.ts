@@ -5,25 +5,12 @@ import { nearest } from './kernel/nearest.js';
 import { shown } from './kernel/printable.js';
 import { readSmallFile } from './kernel/smallFile.js';
 import { isTree, yamlTree, type Tree } from './kernel/yamlTree.js';
+import { calendarSchema } from './configCalendar.js';
 import { channelsSchema, payoutsSchema } from './configPayouts.js';
 import { duration } from './configValues.js';
 import { defaultDatabaseUrl } from './db/url.js';
 
 // What each setting must be is told in words of ours: the description of its schema.
-
-const timeZone = z
-  .string()
-  .refine(isTimeZone)
-  .meta({ description: 'a time zone of the IANA list, such as Asia/Shanghai' });
-
-function isTimeZone(name: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** Every setting, with its default. The same tree in settle.yaml; SETTLE_BATCH_PAGE_SIZE and so on in the environment. */
 export const configSchema = z.strictObject({
@@ -34,16 +21,7 @@ export const configSchema = z.strictObject({
       connectTimeout: duration.prefault('10s'),
     })
     .prefault({}),
-  calendar: z
-    .strictObject({
-      timeZone: timeZone.default('UTC'),
-      cutOff: z
-        .string()
-        .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/)
-        .meta({ description: 'a local time such as "22:30"' })
-        .default('00:00'),
-    })
-    .prefault({}),
+  calendar: calendarSchema,
   accounts: z.strictObject({ autoRegister: z.boolean().default(true) }).prefault({}),
   ledger: z
     .strictObject({
@@ -241,11 +219,12 @@ function secretFrom(name: string, file: string): string {
   }
 }
 
-/** Numbers and booleans by an exact pattern, so that "", "1e3" or "0x10" never become a number. */
+/** Numbers and booleans by an exact pattern, so that "", "1e3" or "0x10" never become a number; lists by comma. */
 function scalar(text: string, path: string[]): unknown {
   const kind = leafKind(path);
   if (kind === 'number' && /^(0|[1-9][0-9]*)$/.test(text)) return Number(text);
   if (kind === 'boolean' && /^(true|false)$/.test(text)) return text === 'true';
+  if (kind === 'list') return text.split(',').map((item) => item.trim());
   return text;
 }
 
@@ -289,8 +268,9 @@ function keysAt(path: readonly string[]): string[] {
   return Object.keys(schemaNode(path)?.properties ?? {});
 }
 
-function leafKind(path: readonly string[]): 'number' | 'boolean' | 'text' {
+function leafKind(path: readonly string[]): 'number' | 'boolean' | 'list' | 'text' {
   const type = schemaNode(path)?.type;
+  if (type === 'array') return 'list';
   return type === 'integer' || type === 'number' ? 'number' : type === 'boolean' ? 'boolean' : 'text';
 }
 

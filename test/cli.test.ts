@@ -76,6 +76,8 @@ describe('help', () => {
     ['lock'],
     ['lock', 'show'],
     ['lock', 'release'],
+    ['calendar'],
+    ['calendar', 'show'],
     ['config'],
     ['config', 'show'],
     ['config', 'check'],

@@ -91,13 +91,13 @@ describe('precedence', () => {
       flags: { batch: { chunkSize: 9 } },
     });
     expect(config.batch).toMatchObject({ lanes: 2, pageSize: 700, chunkSize: 9, lookBackDays: 31 });
-    expect(config.calendar).toEqual({ timeZone: 'Asia/Shanghai', cutOff: '22:30' });
+    expect(config.calendar).toMatchObject({ timeZone: 'Asia/Shanghai', cutOff: '22:30' });
   });
 
   test('without anything, every setting has a default that fits', () => {
     expect(load({})).toEqual({
       database: { url: 'sqlite:settle.db', statementTimeout: 300_000, connectTimeout: 10_000 },
-      calendar: { timeZone: 'UTC', cutOff: '00:00' },
+      calendar: { timeZone: 'UTC', cutOff: '00:00', weekend: [], holidays: new Map() },
       accounts: { autoRegister: true },
       ledger: {},
       // Lanes and chunk size are left to the database's kind.

@@ -22,3 +22,10 @@ export function addDays(day: BatchDay, days: number): BatchDay {
   moved.setUTCDate(moved.getUTCDate() + days);
   return moved.toISOString().slice(0, 10);
 }
+
+export const weekdays = ['SUNDAY', 'MONDAY', 'TUESDAY', 'WEDNESDAY', 'THURSDAY', 'FRIDAY', 'SATURDAY'] as const;
+export type Weekday = (typeof weekdays)[number];
+
+export function weekdayOf(day: BatchDay): Weekday {
+  return weekdays[new Date(`${day}T00:00:00Z`).getUTCDay()] as Weekday;
+}
