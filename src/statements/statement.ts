@@ -1,4 +1,5 @@
 import type { BatchDay } from '../kernel/batchDay.js';
+import type { CsvProfile } from './profile.js';
 
 /**
  * What a reader makes of a channel's file: one shape for wallets, processors and banks. Money is in minor units of its
@@ -99,6 +100,8 @@ export interface StatementSettings {
   readonly timeZone: string | null;
   /** Of files that name no currency. */
   readonly currency: string | null;
+  /** How a plain table is read; only the format "csv" asks for it. */
+  readonly profile?: CsvProfile | null;
 }
 
 export interface StatementFormat {
