@@ -83,7 +83,7 @@ class FundReading implements Reading {
     const amount = row.requiredAmount(name.amount, 2);
     if (amount < 0n) throw row.refusal('BAD_AMOUNT', name.amount, 'Amounts of a fund bill have no sign.');
     const balance = row.requiredAmount(name.balance, 2);
-    const [business, flow, voucher] = [row.id(name.business), row.id(name.flow), row.id(name.voucher)];
+    const [business, flow, voucher] = [row.id(name.business), row.id(name.flow), row.id(name.voucher, ['0'])];
     if (flow === null) throw row.refusal('BAD_RECORD', name.flow, 'There is no number.');
     this.counts[direction] += 1n;
     this.amounts[direction] += amount;
