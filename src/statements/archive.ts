@@ -41,12 +41,13 @@ export async function openStatementFile(
   const start = await startOf(handle);
   if (start.length === 0) throw new StatementRefusal('EMPTY_FILE', 'The file has no bytes in it.');
   const packing = packingOf(start);
-  if (packing === 'zip') return await openZip(handle, name, limits);
+  if (packing === 'zip') return openZip(handle, name, limits);
   if (packing === 'gzip') {
     const { size } = await handle.stat();
     return { sources: [gzipSource(handle, name, size, limits)], isArchive: false, close: () => undefined };
   }
-  if (packing !== null) throw new StatementRefusal('BAD_ARCHIVE', `The file is packed with ${packing}, which is not read.`);
+  if (packing !== null)
+    throw new StatementRefusal('BAD_ARCHIVE', `The file is packed with ${packing}, which is not read.`);
   return { sources: [{ name, chunks: () => plainChunks(handle) }], isArchive: false, close: () => undefined };
 }
 
@@ -118,12 +119,7 @@ function sizeWords(bytes: number): string {
   return bytes >= mebi ? `${String(Math.floor(bytes / mebi))} MiB` : `${String(bytes)} bytes`;
 }
 
-async function* unpackedChunks(
-  stream: Readable,
-  name: string,
-  budget: Budget,
-  packed: number,
-): AsyncGenerator<Buffer> {
+async function* unpackedChunks(stream: Readable, name: string, budget: Budget, packed: number): AsyncGenerator<Buffer> {
   let total = 0;
   try {
     for await (const chunk of stream) {
@@ -186,7 +182,10 @@ async function* rangeOf(handle: FileHandle, start: number, end: number): AsyncGe
 
 async function entriesOf(zip: ZipFile, limits: ArchiveLimits): Promise<{ entry: Entry; path: string }[]> {
   if (zip.entryCount > limits.entries) {
-    throw new StatementRefusal('BAD_ARCHIVE', `The archive has ${String(zip.entryCount)} files, ${String(limits.entries)} are read.`);
+    throw new StatementRefusal(
+      'BAD_ARCHIVE',
+      `The archive has ${String(zip.entryCount)} files, ${String(limits.entries)} are read.`,
+    );
   }
   const found: { entry: Entry; path: string }[] = [];
   const names = new Set<string>();

@@ -145,7 +145,11 @@ function requireNoReturn(raw: string, line: number): void {
   if (!raw.includes('\r')) return;
   const lone = /\r(?!\n)/.exec(raw);
   if (lone === null) return;
-  throw new StatementRefusal('BAD_RECORD', 'A carriage return stands inside a line.', ...placeAt(raw, lone.index, line));
+  throw new StatementRefusal(
+    'BAD_RECORD',
+    'A carriage return stands inside a line.',
+    ...placeAt(raw, lone.index, line),
+  );
 }
 
 function broken(message: string, text: string, from: number, at: number, line: number): StatementRefusal {

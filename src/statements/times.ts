@@ -78,7 +78,9 @@ function offsetAt(instant: number, timeZone: string): number {
   }
   const at = quarter * 15 * minuteMs;
   const of = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]));
-  const shownAt = Date.parse(`${of['year'] ?? ''}-${of['month'] ?? ''}-${of['day'] ?? ''}T${of['hour'] ?? ''}:${of['minute'] ?? ''}Z`);
+  const shownAt = Date.parse(
+    `${of['year'] ?? ''}-${of['month'] ?? ''}-${of['day'] ?? ''}T${of['hour'] ?? ''}:${of['minute'] ?? ''}Z`,
+  );
   last = { key, minutes: Math.round((shownAt - at) / minuteMs) };
   return last.minutes;
 }

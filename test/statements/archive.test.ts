@@ -77,9 +77,11 @@ test('the zip of Alipay: names in GBK without a flag, a bill and its summary', a
   const heads = [bill, summary];
   expect(heads.map((head) => isCompanion(head))).toEqual([false, true]);
   const format = providerFormats.find(({ sniff }) => sniff(bill));
+  const [detail] = sources;
+  if (format === undefined || detail === undefined) throw new Error('There is no bill in it.');
   let lines = 0;
-  for await (const event of format!.read(sources[0]!, noSettings)) if (event.kind === 'line') lines += 1;
-  expect([format?.name, lines]).toEqual(['alipay-trade', 3]);
+  for await (const event of format.read(detail, noSettings)) if (event.kind === 'line') lines += 1;
+  expect([format.name, lines]).toEqual(['alipay-trade', 3]);
   close();
   await handle.close();
 });
@@ -99,7 +101,14 @@ describe('an archive that cannot be trusted is refused', () => {
     ['a name with a backslash', one({ name: '..\\a.csv' }), 'BAD_ARCHIVE'],
     ['a name with a NUL', one({ name: 'a\0.csv' }), 'BAD_ARCHIVE'],
     ['a name that is no text', one({ name: Buffer.from([0xff, 0xff]) }), 'BAD_ARCHIVE'],
-    ['a name twice', zipOf([{ name: 'a', data: hello }, { name: 'a', data: hello }]), 'BAD_ARCHIVE'],
+    [
+      'a name twice',
+      zipOf([
+        { name: 'a', data: hello },
+        { name: 'a', data: hello },
+      ]),
+      'BAD_ARCHIVE',
+    ],
     ['a link', one({ mode: 0o120_777 }), 'BAD_ARCHIVE'],
     ['an encrypted file', one({ flags: 1 }), 'BAD_ARCHIVE'],
     ['an unknown packing', one({ method: 14 }), 'BAD_ARCHIVE'],

@@ -138,28 +138,66 @@ describe('what is not as the profile says is refused', () => {
   test.each([
     ['no profile', table, null, 'UNKNOWN_FORMAT null:null'],
     ['a column that is missing', 'Day,Ref\n', simple(), 'MISSING_COLUMN 1:null'],
-    ['a total that is missing', 'Day,Amount,Ref\n2026-11-29,1.00,A\n', simple({ footer: { starts: 'Total' } }), 'TRUNCATED 2:null'],
-    ['a row behind the total', `${table}2026-11-29,1.00,A\n`, simple({ footer: { starts: 'Total' } }), 'BAD_RECORD 4:1'],
+    [
+      'a total that is missing',
+      'Day,Amount,Ref\n2026-11-29,1.00,A\n',
+      simple({ footer: { starts: 'Total' } }),
+      'TRUNCATED 2:null',
+    ],
+    [
+      'a row behind the total',
+      `${table}2026-11-29,1.00,A\n`,
+      simple({ footer: { starts: 'Total' } }),
+      'BAD_RECORD 4:1',
+    ],
     ['a total without sums', 'Day,Amount,Ref\nTotal,,\n', simple({ footer: { starts: 'Total' } }), 'TRUNCATED 2:null'],
     ['a last line without an end', 'Day,Amount,Ref\n2026-11-29,1.00,A', simple(), 'TRUNCATED 2:null'],
     ['no currency', 'Day,Amount,Ref\n2026-11-29,1.00,A\n', simple({ currency: null }), 'UNKNOWN_CURRENCY 2:null'],
     ['a column named __proto__', 'Day,Amount,Ref,__proto__\n2026-11-29,1.00,A,x\n', simple(), 'read'],
-    ['a word that is no type', 'Day,Amount,Ref,T\n2026-11-29,1.00,A,toString\n', simple({ columns: { date: 'Day', amount: 'Amount', type: 'T' }, types: { Sale: 'PAYMENT' } }), 'UNKNOWN_TYPE 2:19'],
-    ['a word that is no status', 'Day,Amount,Ref,S\n2026-11-29,1.00,A,odd\n', simple({ columns: { date: 'Day', amount: 'Amount', status: 'S' }, statuses: { done: ['ok'] } }), 'UNKNOWN_TYPE 2:19'],
-    ['a word that is no way', 'Day,Amount,Ref,W\n2026-11-29,1.00,A,up\n', simple({ columns: { date: 'Day', amount: 'Amount', direction: 'W' }, sign: { by: 'words', credit: ['in'], debit: ['out'] } }), 'BAD_DIRECTION 2:19'],
+    [
+      'a word that is no type',
+      'Day,Amount,Ref,T\n2026-11-29,1.00,A,toString\n',
+      simple({ columns: { date: 'Day', amount: 'Amount', type: 'T' }, types: { Sale: 'PAYMENT' } }),
+      'UNKNOWN_TYPE 2:19',
+    ],
+    [
+      'a word that is no status',
+      'Day,Amount,Ref,S\n2026-11-29,1.00,A,odd\n',
+      simple({ columns: { date: 'Day', amount: 'Amount', status: 'S' }, statuses: { done: ['ok'] } }),
+      'UNKNOWN_TYPE 2:19',
+    ],
+    [
+      'a word that is no way',
+      'Day,Amount,Ref,W\n2026-11-29,1.00,A,up\n',
+      simple({
+        columns: { date: 'Day', amount: 'Amount', direction: 'W' },
+        sign: { by: 'words', credit: ['in'], debit: ['out'] },
+      }),
+      'BAD_DIRECTION 2:19',
+    ],
     ['a time without a zone', 'Day,Amount,Ref\n2026-11-29 10:00,1.00,A\n', simple(), 'BAD_TIME 2:1'],
   ])('%s', async (_what, text, profile, expected) => {
     expect(await refusedAt(csvTable, text, { ...noSettings, profile })).toBe(expected);
   });
 
   test('sums and net amounts that differ are told', async () => {
-    const wrong = Buffer.from(sample('table-pt.csv').toString('latin1').replace('1.275,00', '1.275,01').replace('44,64', '44,63'), 'latin1');
+    const wrong = Buffer.from(
+      sample('table-pt.csv').toString('latin1').replace('1.275,00', '1.275,01').replace('44,64', '44,63'),
+      'latin1',
+    );
     const { problems } = await readAll(csvTable, wrong, { ...noSettings, profile: portuguese });
-    expect(problems.map(({ code, line }) => `${code} ${String(line)}`)).toEqual(['NET_DIFFERS 4', 'TOTAL_DIFFERS 7', 'TOTAL_DIFFERS 7']);
+    expect(problems.map(({ code, line }) => `${code} ${String(line)}`)).toEqual([
+      'NET_DIFFERS 4',
+      'TOTAL_DIFFERS 7',
+      'TOTAL_DIFFERS 7',
+    ]);
   });
 
   test('a header that is repeated on each page is no row; rows that did not move are passed over', async () => {
-    const profile = simple({ columns: { date: 'Day', amount: 'Amount', status: 'S' }, statuses: { done: ['ok'], ignored: ['pending'] } });
+    const profile = simple({
+      columns: { date: 'Day', amount: 'Amount', status: 'S' },
+      statuses: { done: ['ok'], ignored: ['pending'] },
+    });
     const text = 'Day,Amount,S\n2026-11-29,1.00,ok\nDay,Amount,S\n2026-11-29,2.00,pending\n';
     const { lines } = await readAll(csvTable, text, { ...noSettings, profile });
     expect(lines.map(({ amountMinor }) => amountMinor)).toEqual([100n]);

@@ -61,7 +61,7 @@ describe('the encoding of a file', () => {
     const line = fc.string({ unit: 'binary' }).filter((one) => !/[\0\uFFFD]/.test(one) && !/^\ufeff/.test(one));
     await fc.assert(
       fc.asyncProperty(line, fc.integer({ min: 1, max: 9 }), fc.boolean(), async (written, chunk, isWide) => {
-        fc.pre(written !== '' && written.isWellFormed());
+        fc.pre(written !== '');
         expect(await textOf(isWide ? utf16(written) : Buffer.from(written), 'utf-8', chunk)).toBe(written);
       }),
       { numRuns: 200 },
@@ -88,7 +88,10 @@ function recordsOf(text: string, dialect: Dialect, cuts: readonly number[] = [])
 }
 
 describe('records', () => {
-  const cell = fc.oneof(fc.constantFrom('', '"', '""', ',', '\n', '\r\n', 'a', ' b ', '支'), fc.string({ maxLength: 5 }));
+  const cell = fc.oneof(
+    fc.constantFrom('', '"', '""', ',', '\n', '\r\n', 'a', ' b ', '支'),
+    fc.string({ maxLength: 5 }),
+  );
   const tidy = (value: string): string => value.replaceAll(/\r(?!\n)/g, '');
   const quoted = (value: string): string => (/[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
 
@@ -111,10 +114,19 @@ describe('records', () => {
   });
 
   test('know the line and column of each field', () => {
-    const [first, second] = recordsOf('a,"b\nc",d\n\n"e""",f\n', comma);
-    expect([0, 1, 2].map((field) => placeOf(first!, field, comma))).toEqual([[1, 1], [1, 3], [2, 4]]);
-    expect([0, 1].map((field) => placeOf(second!, field, comma))).toEqual([[4, 1], [4, 7]]);
-    expect(second?.fields).toEqual(['e"', 'f']);
+    const records = recordsOf('a,"b\nc",d\n\n"e""",f\n', comma);
+    const placesIn = (at: number, fields: readonly number[]): unknown[] =>
+      fields.map((field) => placeOf(records[at] ?? { line: 0, raw: '', fields: [] }, field, comma));
+    expect(placesIn(0, [0, 1, 2])).toEqual([
+      [1, 1],
+      [1, 3],
+      [2, 4],
+    ]);
+    expect(placesIn(1, [0, 1])).toEqual([
+      [4, 1],
+      [4, 7],
+    ]);
+    expect(records[1]?.fields).toEqual(['e"', 'f']);
   });
 
   test.each([
@@ -145,20 +157,33 @@ describe('records', () => {
 });
 
 describe('local times', () => {
+  const formats = new Map<string, Intl.DateTimeFormat>();
+  const shownIn = (timeZone: string, instant: Date): string => {
+    const options = { timeZone, dateStyle: 'short', timeStyle: 'medium' } as const;
+    const format = formats.get(timeZone) ?? new Intl.DateTimeFormat('sv-SE', options);
+    formats.set(timeZone, format);
+    return format.format(instant);
+  };
+
   test('at an offset and in a zone name the same instant', () => {
     const days = fc.integer({ min: Date.UTC(2010, 0, 1) / 1000, max: Date.UTC(2037, 0, 1) / 1000 });
-    const zones = fc.constantFrom('Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kathmandu', 'Pacific/Apia');
+    const zones = fc.constantFrom(
+      'Europe/Berlin',
+      'America/New_York',
+      'Australia/Lord_Howe',
+      'Asia/Kathmandu',
+      'Pacific/Apia',
+    );
     fc.assert(
       fc.property(days, zones, (second, timeZone) => {
         const instant = new Date(second * 1000);
-        const parts = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' }).format(instant);
+        const parts = shownIn(timeZone, instant);
         const [day = '', clock = ''] = parts.split(' ');
         const found = inZone({ day, clock }, timeZone);
         // Shown twice: the first of both. Else the same.
         const difference = instant.getTime() - Date.parse(found ?? '');
         expect([0, 1_800_000, 3_600_000]).toContain(difference);
-        const again = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' });
-        expect(again.format(new Date(found ?? ''))).toBe(parts);
+        expect(shownIn(timeZone, new Date(found ?? ''))).toBe(parts);
       }),
       { numRuns: 500 },
     );

@@ -108,9 +108,15 @@ export function rowOf(line: StatementLine): string {
 export function sumsOf(lines: readonly StatementLine[]): string {
   const sums = new Map<string, bigint>();
   for (const { currency, direction, amountMinor, feeMinor } of lines) {
-    for (const [key, minor] of [[`${currency} ${direction}`, amountMinor] as const, [`${currency} fee`, feeMinor ?? 0n] as const]) {
+    for (const [key, minor] of [
+      [`${currency} ${direction}`, amountMinor] as const,
+      [`${currency} fee`, feeMinor ?? 0n] as const,
+    ]) {
       sums.set(key, (sums.get(key) ?? 0n) + minor);
     }
   }
-  return [...sums].sort().map(([key, minor]) => `${key} ${String(minor)}`).join(', ');
+  return [...sums]
+    .sort()
+    .map(([key, minor]) => `${key} ${String(minor)}`)
+    .join(', ');
 }

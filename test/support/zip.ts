@@ -18,7 +18,15 @@ export function zipOf(entries: readonly ZipEntry[]): Buffer {
   const parts: Buffer[] = [];
   const directory: Buffer[] = [];
   let offset = 0;
-  for (const { name, data, method = 8, flags = 0, size = data.length, crc = crc32(data), mode = 0o100_644 } of entries) {
+  for (const {
+    name,
+    data,
+    method = 8,
+    flags = 0,
+    size = data.length,
+    crc = crc32(data),
+    mode = 0o100_644,
+  } of entries) {
     const packed = method === 8 ? deflateRawSync(data) : data;
     const path = typeof name === 'string' ? Buffer.from(name) : name;
     const common = Buffer.alloc(26);

@@ -61,6 +61,7 @@ class AdyenReading implements Reading {
 
   *end(endedWhole: boolean): Generator<StatementEvent> {
     if (this.columns === null) throw truncated('There is no header.');
+    if (this.batch === null) throw truncated('There is no batch: each has at least its payout.', this.line);
     requireLineEnd(endedWhole, this.line);
     yield* this.closeBatch();
     yield* this.problems.rest();
@@ -122,7 +123,10 @@ class AdyenReading implements Reading {
       netMinor: net,
       ourReference: ours ?? null,
       channelReference: theirs ?? null,
-      otherReferences: others([ours ?? null, theirs ?? null], [order, psp, modification, row.id('Merchant Order Reference')]),
+      otherReferences: others(
+        [ours ?? null, theirs ?? null],
+        [order, psp, modification, row.id('Merchant Order Reference')],
+      ),
       // A fee without a payment has no number that another fee could not have.
       lineKey: psp === null ? null : [type, psp, modification ?? '', row.text(name.batch)].join('|'),
       batchReference: row.text(name.batch),
@@ -140,7 +144,11 @@ class AdyenReading implements Reading {
     if (offset !== null) return { ...time, instant: atOffset(time, offset) };
     const named = zoneOf(zone) ?? this.settings.timeZone;
     if (named === null) {
-      throw row.refusal('BAD_TIME', zoneColumn, `${shown(zone)} may be several zones: name one in the channel's settings.`);
+      throw row.refusal(
+        'BAD_TIME',
+        zoneColumn,
+        `${shown(zone)} may be several zones: name one in the channel's settings.`,
+      );
     }
     const instant = inZone(time, named);
     if (instant === null) throw row.refusal('BAD_TIME', column, 'The clocks skip this time.');

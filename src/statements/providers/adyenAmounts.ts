@@ -51,7 +51,11 @@ export function grossInNet(row: Row, currency: string, scale: number): AdyenAmou
   const gross = [stated.minor, -stated.minor].find((one) => one - fees.sum === net);
   if (gross !== undefined) return { gross, fee: fees.sum, net, fault: faultOf(fees, currency) };
   const [is, should] = [formatMinor(net, currency), formatMinor(stated.minor - fees.sum, currency)];
-  const fault = { code: 'NET_DIFFERS', message: `The net amount is ${is}, gross - fees is ${should}.`, column: name.netCurrency };
+  const fault = {
+    code: 'NET_DIFFERS',
+    message: `The net amount is ${is}, gross - fees is ${should}.`,
+    column: name.netCurrency,
+  };
   return { gross: net < 0n ? -magnitude(stated.minor) : magnitude(stated.minor), fee: fees.sum, net, fault };
 }
 

@@ -73,7 +73,8 @@ export class AlipayReading implements Reading {
   }
 
   *end(): Generator<StatementEvent> {
-    if (this.part !== 'BEHIND') throw truncated('The lines behind the list are missing, with which a bill ends.', this.line);
+    if (this.part !== 'BEHIND')
+      throw truncated('The lines behind the list are missing, with which a bill ends.', this.line);
     yield* this.bill.prove();
     yield* this.problems.rest();
     yield { kind: 'close' };
@@ -116,7 +117,11 @@ function daysOf(text: string, line: number): { fromDay: BatchDay; toDay: BatchDa
     day: `${year}-${month}-${day}`,
     clock,
   }));
-  if (from === undefined || to === undefined || ![from, to].every(({ day, clock }) => isBatchDay(day) && isClock(clock))) {
+  if (
+    from === undefined ||
+    to === undefined ||
+    ![from, to].every(({ day, clock }) => isBatchDay(day) && isClock(clock))
+  ) {
     throw new StatementRefusal('BAD_DATE', `${shown(text)} does not name the days.`, line, 1);
   }
   return { fromDay: from.day, toDay: to.clock === '00:00:00' ? addDays(to.day, -1) : to.day };

@@ -53,7 +53,11 @@ class TradeBill implements AlipayBill {
     }
     const received = row.requiredAmount(name.received, 2);
     if (type === '交易' ? received < 0n : received > 0n) {
-      throw row.refusal('BAD_DIRECTION', name.received, `The sign of ${shown(row.text(name.received))} is not that of ${type}.`);
+      throw row.refusal(
+        'BAD_DIRECTION',
+        name.received,
+        `The sign of ${shown(row.text(name.received))} is not that of ${type}.`,
+      );
     }
     const sums = this.found[type];
     sums.count += 1n;
@@ -90,7 +94,8 @@ class TradeBill implements AlipayBill {
     const type = match[1] === undefined ? '退款' : '交易';
     const [count = '', received = '', discount = ''] = type === '交易' ? match.slice(2, 5) : match.slice(6, 9);
     const [receivedMinor, discountMinor] = [readDecimal(received, plainStyle, 2), readDecimal(discount, plainStyle, 2)];
-    if (typeof receivedMinor !== 'bigint' || typeof discountMinor !== 'bigint' || this.stated[type] !== null) return false;
+    if (typeof receivedMinor !== 'bigint' || typeof discountMinor !== 'bigint' || this.stated[type] !== null)
+      return false;
     this.stated[type] = { count: BigInt(count), received: receivedMinor, discount: discountMinor };
     return true;
   }

@@ -108,7 +108,10 @@ class TableReading implements Reading {
       netMinor: net === null ? null : this.signedNet(change, net),
       ourReference: ours,
       channelReference: theirs,
-      otherReferences: others([ours, theirs], columns.otherReferences.map((name) => row.id(name))),
+      otherReferences: others(
+        [ours, theirs],
+        columns.otherReferences.map((name) => row.id(name)),
+      ),
       lineKey: this.keyOf(row),
       balanceMinor: balance,
       occurredAt: time.instant,
@@ -129,7 +132,10 @@ class TableReading implements Reading {
   private changeOf(row: Row, scale: number): bigint {
     const { columns, sign } = this.profile;
     if (sign.by === 'columns') {
-      const [credit, debit] = [this.money(row, columns.credit, scale) ?? 0n, this.money(row, columns.debit, scale) ?? 0n];
+      const [credit, debit] = [
+        this.money(row, columns.credit, scale) ?? 0n,
+        this.money(row, columns.debit, scale) ?? 0n,
+      ];
       if ((credit !== 0n && debit !== 0n) || credit < 0n) {
         throw row.refusal('BAD_DIRECTION', columns.credit ?? '', 'A row has either a credit or a debit.');
       }
@@ -139,7 +145,8 @@ class TableReading implements Reading {
     if (amount === null) throw row.refusal('BAD_AMOUNT', columns.amount ?? '', 'There is no amount.');
     if (sign.by === 'sign') return sign.credit === 'positive' ? amount : -amount;
     const word = row.text(columns.direction ?? '');
-    if (amount < 0n) throw row.refusal('BAD_DIRECTION', columns.amount ?? '', 'The way is told by words, and the amount has a sign.');
+    if (amount < 0n)
+      throw row.refusal('BAD_DIRECTION', columns.amount ?? '', 'The way is told by words, and the amount has a sign.');
     if (sign.credit.includes(word)) return amount;
     if (sign.debit.includes(word)) return -amount;
     throw row.refusal('BAD_DIRECTION', columns.direction ?? '', `${shown(word)} is no word for a way.`);
@@ -162,7 +169,8 @@ class TableReading implements Reading {
     const word = columns.type === null ? '' : row.text(columns.type);
     if (types === null) return { kind: change < 0n ? kinds.debit : kinds.credit, channelType: word };
     const kind = Object.hasOwn(types, word) ? types[word] : undefined;
-    if (kind === undefined) throw row.refusal('UNKNOWN_TYPE', columns.type ?? '', `${shown(word)} is not in the profile.`);
+    if (kind === undefined)
+      throw row.refusal('UNKNOWN_TYPE', columns.type ?? '', `${shown(word)} is not in the profile.`);
     return { kind, channelType: word };
   }
 
@@ -199,7 +207,8 @@ class TableReading implements Reading {
     const { columns, dates } = this.profile;
     const [, date = '', inDate = ''] = /^([^ T]+)(?:[ T](.*))?$/.exec(row.text(columns.date)) ?? [];
     const day = dayOf(date, dates);
-    if (day === null) throw row.refusal('BAD_DATE', columns.date, `${shown(row.text(columns.date))} is no date of ${dates}.`);
+    if (day === null)
+      throw row.refusal('BAD_DATE', columns.date, `${shown(row.text(columns.date))} is no date of ${dates}.`);
     const column = columns.time ?? columns.date;
     const text = columns.time === null ? inDate : row.text(columns.time);
     if (text === '') return { day, instant: null };

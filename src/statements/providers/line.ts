@@ -39,10 +39,7 @@ export function head(of: Partial<StatementHead> = {}): StatementEvent {
 }
 
 /** References by which a line may be known besides its own two: filled, each once. */
-export function others(
-  own: readonly (string | null)[],
-  candidates: readonly (string | null)[],
-): readonly string[] {
+export function others(own: readonly (string | null)[], candidates: readonly (string | null)[]): readonly string[] {
   const found: string[] = [];
   for (const one of candidates) {
     if (one !== null && !own.includes(one) && !found.includes(one)) found.push(one);

@@ -192,7 +192,8 @@ class ReportReading {
     if (!/^T[0-9]{4}$/.test(event)) throw row.refusal('UNKNOWN_TYPE', name.event, `${shown(event)} is no event code.`);
     const kind = kinds.find(([code]) => code.test(event))?.[1] ?? 'OTHER';
     const completed = this.timeOf(row.text(name.completed));
-    if (completed === null) throw row.refusal('BAD_TIME', name.completed, `${shown(row.text(name.completed))} is no time.`);
+    if (completed === null)
+      throw row.refusal('BAD_TIME', name.completed, `${shown(row.text(name.completed))} is no time.`);
     const ours = row.id(name.invoice) ?? row.id(name.custom);
     const further = [name.custom, name.reference, 'Payment Tracking ID', 'Bank Reference ID'].map((one) => row.id(one));
     const way = gross < 0n ? 'DR' : 'CR';

@@ -71,7 +71,11 @@ export class PaypalSums {
   *reportFooter({ currency, amounts }: PaypalFooter, line: number): Generator<StatementEvent> {
     const sections = this.stated.get(currency) ?? [];
     if (amounts.every((amount, at) => amount === (sections[at] ?? 0n))) return;
-    yield* this.problems.add('TOTAL_DIFFERS', `The report's totals of ${currency} are not those of its sections.`, line);
+    yield* this.problems.add(
+      'TOTAL_DIFFERS',
+      `The report's totals of ${currency} are not those of its sections.`,
+      line,
+    );
   }
 
   *endOfSection(line: number): Generator<StatementEvent> {

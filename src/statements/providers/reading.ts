@@ -91,7 +91,8 @@ export class BalanceChain {
     const follows = previous.after === link.before;
     const precedes = previous.before === link.after;
     if (this.order === 'UNKNOWN' && follows !== precedes) this.order = follows ? 'OLDEST_FIRST' : 'NEWEST_FIRST';
-    const isLinked = this.order === 'NEWEST_FIRST' ? precedes : this.order === 'OLDEST_FIRST' ? follows : follows || precedes;
+    const isLinked =
+      this.order === 'NEWEST_FIRST' ? precedes : this.order === 'OLDEST_FIRST' ? follows : follows || precedes;
     this.isWhole &&= isLinked;
     return isLinked;
   }

@@ -32,7 +32,12 @@ const name = {
 /** Signs of currencies that stand for one currency each; "$" is of many. */
 const symbols: Readonly<Record<string, string>> = { '£': 'GBP', '€': 'EUR', '¥': 'JPY' };
 
-const money: DecimalStyle = { point: '.', groups: [','], negative: ['leading'], symbols: ['$', ...Object.keys(symbols)] };
+const money: DecimalStyle = {
+  point: '.',
+  groups: [','],
+  negative: ['leading'],
+  symbols: ['$', ...Object.keys(symbols)],
+};
 
 const kinds: ReadonlyMap<string, LineKind> = new Map([
   ['Payment', 'PAYMENT'],
@@ -149,7 +154,8 @@ class SquareReading implements Reading {
       throw row.refusal('BAD_TIME', name.zone, `${shown(zoneName)} is not known: name a zone in the settings.`);
     }
     const day = dayOf(row.text(name.date), isAmerican(zoneName));
-    if (day === null) throw row.refusal('BAD_DATE', name.date, `${shown(row.text(name.date))} is no date that is clear.`);
+    if (day === null)
+      throw row.refusal('BAD_DATE', name.date, `${shown(row.text(name.date))} is no date that is clear.`);
     const clock = clockOf(row.text(name.time));
     if (clock === null) throw row.refusal('BAD_TIME', name.time, `${shown(row.text(name.time))} is no time.`);
     const instant = inZone({ day, clock }, zone);

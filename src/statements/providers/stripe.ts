@@ -106,7 +106,11 @@ class StripeReading implements Reading {
 
   private *row(row: Row): Generator<StatementEvent> {
     const { code, scale } = row.currency('currency');
-    const [gross, fee, net] = ['gross', 'fee', 'net'].map((name) => row.requiredAmount(name, scale)) as [bigint, bigint, bigint];
+    const [gross, fee, net] = ['gross', 'fee', 'net'].map((name) => row.requiredAmount(name, scale)) as [
+      bigint,
+      bigint,
+      bigint,
+    ];
     const category = row.text('reporting_category');
     if (!/^[a-z][a-z0-9_]*$/.test(category)) {
       throw row.refusal('UNKNOWN_TYPE', 'reporting_category', `${shown(category)} is no category.`);
@@ -128,7 +132,10 @@ class StripeReading implements Reading {
       netMinor: net,
       ourReference: ours,
       channelReference: theirs,
-      otherReferences: others([ours, theirs], channelColumns.map((name) => row.id(name))),
+      otherReferences: others(
+        [ours, theirs],
+        channelColumns.map((name) => row.id(name)),
+      ),
       lineKey: transaction,
       batchReference: payout,
       occurredAt: time.instant,

@@ -4,7 +4,7 @@ import type { Dialect, TextRecord } from '../records.js';
 import { StatementRefusal } from '../refusal.js';
 import { atOffset, china, readLocalTime } from '../times.js';
 import type { LocalTime } from '../times.js';
-import { Columns, Row } from './table.js';
+import { Row, type Columns } from './table.js';
 
 // Bills of WeChat Pay are told apart by a backtick in front of each value, not by quotes: goods names may hold commas. So a
 // record is kept as one field, and cut here.

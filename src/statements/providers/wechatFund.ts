@@ -5,7 +5,15 @@ import type { LineKind, StatementEvent, StatementFormat } from '../statement.js'
 import { head, moneyLine, others } from './line.js';
 import { BalanceChain, Problems, readRecords, truncated, type Reading } from './reading.js';
 import { Columns, type Row } from './table.js';
-import { behindSummary, wechatCount, wechatDialect, wechatHeader, wechatName, wechatRow, wechatTime } from './wechat.js';
+import {
+  behindSummary,
+  wechatCount,
+  wechatDialect,
+  wechatHeader,
+  wechatName,
+  wechatRow,
+  wechatTime,
+} from './wechat.js';
 import type { Part } from './wechat.js';
 
 const name = {
@@ -117,7 +125,11 @@ class FundReading implements Reading {
     if (this.summary === null) return;
     const row = wechatRow(this.summary, record);
     this.part = 'BEHIND';
-    const counts = { 资金流水总笔数: this.counts.收入 + this.counts.支出, 收入笔数: this.counts.收入, 支出笔数: this.counts.支出 };
+    const counts = {
+      资金流水总笔数: this.counts.收入 + this.counts.支出,
+      收入笔数: this.counts.收入,
+      支出笔数: this.counts.支出,
+    };
     for (const [column, count] of Object.entries(counts)) {
       const stated = wechatCount(row, column);
       if (stated === count) continue;

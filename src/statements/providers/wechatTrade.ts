@@ -5,7 +5,15 @@ import type { LineState, StatementEvent, StatementFormat } from '../statement.js
 import { head, moneyLine, others } from './line.js';
 import { Problems, readRecords, truncated, type Reading } from './reading.js';
 import { Columns, type Row } from './table.js';
-import { behindSummary, wechatCount, wechatDialect, wechatHeader, wechatName, wechatRow, wechatTime } from './wechat.js';
+import {
+  behindSummary,
+  wechatCount,
+  wechatDialect,
+  wechatHeader,
+  wechatName,
+  wechatRow,
+  wechatTime,
+} from './wechat.js';
 import type { Part } from './wechat.js';
 
 const name = {
@@ -84,7 +92,10 @@ class TradeReading implements Reading {
 
   private header(record: TextRecord): void {
     const columns = new Columns(record, wechatDialect, wechatName);
-    columns.require([name.time, name.merchant, name.order, name.ourOrder, name.state, name.currency, name.fee], record.line);
+    columns.require(
+      [name.time, name.merchant, name.order, name.ourOrder, name.state, name.currency, name.fee],
+      record.line,
+    );
     if (!columns.has('总金额')) columns.require(['应结订单金额'], record.line);
     this.columns = columns;
     this.part = 'ROWS';
@@ -101,10 +112,14 @@ class TradeReading implements Reading {
     this.count += 1n;
     if (code !== this.currency) throw row.refusal('UNKNOWN_CURRENCY', name.currency, 'A bill has one currency.');
     if (account !== this.account) {
-      yield* this.problems.add('ACCOUNT_DIFFERS', 'The row is of another merchant number.', ...row.place(name.merchant));
+      yield* this.problems.add(
+        'ACCOUNT_DIFFERS',
+        'The row is of another merchant number.',
+        ...row.place(name.merchant),
+      );
     }
     for (const [at, { columns }] of sums.entries()) {
-      const column = columns.find((one) => this.columns?.has(one));
+      const column = columns.find((one) => this.columns?.has(one) === true);
       if (column !== undefined) this.added[at] = (this.added[at] ?? 0n) + (row.amount(column, scale) ?? 0n);
     }
     yield row.text(name.state) === 'SUCCESS' ? this.payment(row, scale) : this.refund(row, scale);
@@ -180,7 +195,7 @@ class TradeReading implements Reading {
       yield* this.problems.add('COUNT_DIFFERS', message, ...row.place('总交易单数'));
     }
     for (const [at, { totals }] of sums.entries()) {
-      const column = totals.find((one) => this.summary?.has(one));
+      const column = totals.find((one) => this.summary?.has(one) === true);
       if (column === undefined) continue;
       const [total, sum] = [row.requiredAmount(column, 2), this.added[at] ?? 0n];
       if (total === sum) continue;
