@@ -28,27 +28,45 @@ export interface OpenedFile {
   close(): void;
 }
 
+/** A file that can be read at any place, which no other file takes the place of meanwhile. */
+export interface RandomBytes {
+  readonly size: number;
+  /** Fewer bytes than asked for at the end only. */
+  read(position: number, length: number): Promise<Buffer>;
+}
+
+/** Of a regular file. The handle stays open for the caller to close. */
+export async function bytesOf(handle: FileHandle): Promise<RandomBytes> {
+  const { size } = await handle.stat();
+  return {
+    size,
+    async read(position, length) {
+      const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), 0, length, position);
+      return buffer.subarray(0, bytesRead);
+    },
+  };
+}
+
 /**
  * Opens a plain file, a gzip or a zip by its first bytes, never by its name. Nothing is unpacked to disk. Throws
  * BAD_ARCHIVE for what is damaged, encrypted, nested, linked, or named to lead out of the archive, FILE_TOO_LARGE for a
- * zip bomb and EMPTY_FILE. The handle stays open for the caller to close, after `close`.
+ * zip bomb and EMPTY_FILE.
  */
 export async function openStatementFile(
-  handle: FileHandle,
+  file: RandomBytes,
   name: string,
   limits: ArchiveLimits = archiveLimits,
 ): Promise<OpenedFile> {
-  const start = await startOf(handle);
+  const start = await file.read(0, 8);
   if (start.length === 0) throw new StatementRefusal('EMPTY_FILE', 'The file has no bytes in it.');
   const packing = packingOf(start);
-  if (packing === 'zip') return openZip(handle, name, limits);
+  if (packing === 'zip') return openZip(file, name, limits);
   if (packing === 'gzip') {
-    const { size } = await handle.stat();
-    return { sources: [gzipSource(handle, name, size, limits)], isArchive: false, close: () => undefined };
+    return { sources: [gzipSource(file, name, limits)], isArchive: false, close: () => undefined };
   }
   if (packing !== null)
     throw new StatementRefusal('BAD_ARCHIVE', `The file is packed with ${packing}, which is not read.`);
-  return { sources: [{ name, chunks: () => plainChunks(handle) }], isArchive: false, close: () => undefined };
+  return { sources: [{ name, chunks: () => plainChunks(file) }], isArchive: false, close: () => undefined };
 }
 
 type Packing = 'zip' | 'gzip' | 'bzip2' | 'xz' | '7z' | 'rar' | 'zstd';
@@ -70,29 +88,24 @@ function packingOf(start: Buffer): Packing | null {
 
 const chunkBytes = 64 * 1024;
 
-async function startOf(handle: FileHandle): Promise<Buffer> {
-  const { bytesRead, buffer } = await handle.read(Buffer.alloc(8), 0, 8, 0);
-  return buffer.subarray(0, bytesRead);
-}
-
 /** By position, so that it can be read again, and by several at once. */
-async function* plainChunks(handle: FileHandle): AsyncGenerator<Buffer> {
+async function* plainChunks(file: RandomBytes): AsyncGenerator<Buffer> {
   for (let position = 0; ;) {
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(chunkBytes), 0, chunkBytes, position);
-    if (bytesRead === 0) return;
-    position += bytesRead;
-    yield buffer.subarray(0, bytesRead);
+    const bytes = await file.read(position, chunkBytes);
+    if (bytes.length === 0) return;
+    position += bytes.length;
+    yield bytes;
   }
 }
 
-function gzipSource(handle: FileHandle, name: string, size: number, limits: ArchiveLimits): StatementSource {
+function gzipSource(file: RandomBytes, name: string, limits: ArchiveLimits): StatementSource {
   return {
     name,
     chunks: () => {
       const gunzip = createGunzip();
       // What goes wrong on either side ends both, and is told by the side that is read.
-      pipeline(Readable.from(plainChunks(handle), { objectMode: false }), gunzip, () => undefined);
-      return unpackedChunks(gunzip, name, new Budget(limits), size);
+      pipeline(Readable.from(plainChunks(file), { objectMode: false }), gunzip, () => undefined);
+      return unpackedChunks(gunzip, name, new Budget(limits), file.size);
     },
   };
 }
@@ -144,19 +157,18 @@ function damaged(error: unknown): StatementRefusal {
   return new StatementRefusal('BAD_ARCHIVE', `The archive is damaged: ${printable(reason)}.`);
 }
 
-async function openZip(handle: FileHandle, name: string, limits: ArchiveLimits): Promise<OpenedFile> {
+async function openZip(file: RandomBytes, name: string, limits: ArchiveLimits): Promise<OpenedFile> {
   const { fromRandomAccessReaderPromise, RandomAccessReader } = await import('yauzl');
-  class HandleReader extends RandomAccessReader {
+  class FileReader extends RandomAccessReader {
     override _readStreamForRange(start: number, end: number): Readable {
-      return Readable.from(rangeOf(handle, start, end), { objectMode: false });
+      return Readable.from(rangeOf(file, start, end), { objectMode: false });
     }
   }
-  const { size } = await handle.stat();
   let zip: ZipFile;
   try {
     // Names are bytes here: without the flag for UTF-8 they are what the sender's system writes.
     const options = { lazyEntries: true, decodeStrings: false, validateEntrySizes: true, autoClose: false };
-    zip = await fromRandomAccessReaderPromise(new HandleReader(), size, options);
+    zip = await fromRandomAccessReaderPromise(new FileReader(), file.size, options);
   } catch (error) {
     throw damaged(error);
   }
@@ -170,13 +182,12 @@ async function openZip(handle: FileHandle, name: string, limits: ArchiveLimits):
   }
 }
 
-async function* rangeOf(handle: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
+async function* rangeOf(file: RandomBytes, start: number, end: number): AsyncGenerator<Buffer> {
   for (let position = start; position < end;) {
-    const length = Math.min(chunkBytes, end - position);
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), 0, length, position);
-    if (bytesRead === 0) throw new Error('it ends too early');
-    position += bytesRead;
-    yield buffer.subarray(0, bytesRead);
+    const bytes = await file.read(position, Math.min(chunkBytes, end - position));
+    if (bytes.length === 0) throw new Error('it ends too early');
+    position += bytes.length;
+    yield bytes;
   }
 }
 

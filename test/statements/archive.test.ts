@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { archiveLimits, openStatementFile, type ArchiveLimits } from '../../src/statements/archive.js';
+import { archiveLimits, bytesOf, openStatementFile, type ArchiveLimits } from '../../src/statements/archive.js';
 import { isCompanion, providerFormats } from '../../src/statements/providers/index.js';
 import { StatementRefusal } from '../../src/statements/refusal.js';
 import { noSettings } from '../support/statements.js';
@@ -19,7 +19,7 @@ async function opened(bytes: Buffer, limits: ArchiveLimits = archiveLimits): Pro
   await writeFile(path, bytes);
   const handle = await open(path);
   try {
-    const { sources, close } = await openStatementFile(handle, 'bills.zip', limits);
+    const { sources, close } = await openStatementFile(await bytesOf(handle), 'bills.zip', limits);
     try {
       const found: [string, string][] = [];
       for (const source of sources) {
@@ -72,7 +72,7 @@ test('the zip of Alipay: names in GBK without a flag, a bill and its summary', a
     ]),
   );
   const handle = await open(join(folder, 'alipay.zip'));
-  const { sources, close } = await openStatementFile(handle, 'alipay.zip');
+  const { sources, close } = await openStatementFile(await bytesOf(handle), 'alipay.zip');
   expect(sources.map(({ name }) => name)).toEqual(['alipay.zip/业务明细.csv', 'alipay.zip/业务明细(x).csv']);
   const heads = [bill, summary];
   expect(heads.map((head) => isCompanion(head))).toEqual([false, true]);

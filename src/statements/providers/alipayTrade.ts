@@ -79,7 +79,8 @@ class TradeBill implements AlipayBill {
       ourReference: ours,
       channelReference: trade,
       otherReferences: others([ours, trade], [order]),
-      lineKey: `${trade}|${type}|${type === '交易' ? '' : (refund ?? '')}`,
+      // A trade may be given back in parts: without a number of the refund its time tells them apart.
+      lineKey: `${trade}|${type}|${type === '交易' ? '' : (refund ?? time.instant)}`,
       occurredAt: time.instant,
       bookedDay: time.day,
     });
