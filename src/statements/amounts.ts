@@ -26,6 +26,7 @@ export type AmountFault = 'BAD_AMOUNT' | 'TOO_MANY_DECIMALS' | 'AMOUNT_OUT_OF_RA
  * must be zeros.
  */
 export function readDecimal(text: string, style: DecimalStyle, scale: number): bigint | AmountFault {
+  if (text === '0.00' && style.point === '.') return 0n;
   const unsigned = withoutSign(text, style);
   if (unsigned === null) return 'BAD_AMOUNT';
   const symbol = style.symbols.find((one) => unsigned.digits.startsWith(one)) ?? '';

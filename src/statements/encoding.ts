@@ -69,6 +69,7 @@ export async function* textBlocks(source: StatementSource, own: Encoding): Async
     line += countOf(text, '\n');
   }
   if (rest.length > 0) yield { text: decoded(rest, decode, encoding, line), line };
+  else if (line === 1) throw new StatementRefusal('EMPTY_FILE', 'The file has a byte-order mark and nothing more.');
 }
 
 async function decide(source: StatementSource, own: Encoding): Promise<{ encoding: Encoding; skip: number }> {

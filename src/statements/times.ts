@@ -21,8 +21,18 @@ export function isClock(text: string): boolean {
   return /^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$/.test(text);
 }
 
+let lastHour = { key: '', start: '' };
+
 /** The instant of a local time at a fixed offset such as "+08:00", in RFC 3339 UTC. */
 export function atOffset({ day, clock }: LocalTime, offset: string): string {
+  if (offset !== 'Z' && !offset.endsWith(':00')) return exactly(day, clock, offset);
+  // Rows stand in the order of their times: most are of the hour of the row before.
+  const key = `${day} ${clock.slice(0, 2)}${offset}`;
+  if (lastHour.key !== key) lastHour = { key, start: exactly(day, `${clock.slice(0, 2)}:00:00`, offset).slice(0, 13) };
+  return `${lastHour.start}${clock.slice(2)}.000000Z`;
+}
+
+function exactly(day: BatchDay, clock: string, offset: string): string {
   const instant = parseInstant(`${day}T${clock}${offset}`);
   if (instant === null) throw new Error(`No instant: ${day} ${clock} ${offset}`);
   return instant;

@@ -45,6 +45,7 @@ describe('the encoding of a file', () => {
     ['an odd byte in UTF-16', Buffer.concat([utf16('a\n'), Buffer.from([0x41])]), 'utf-8', 'BAD_ENCODING 2:1'],
     ['a replacement character', Buffer.from('a\nb\ufffd'), 'utf-8', 'BAD_ENCODING 2:2'],
     ['a NUL', Buffer.from('a\0'), 'utf-8', 'BAD_ENCODING 1:2'],
+    ['a mark and nothing more', Buffer.from('\ufeff'), 'utf-8', 'EMPTY_FILE null:null'],
     ['nothing', Buffer.alloc(0), 'utf-8', 'EMPTY_FILE null:null'],
     ['two bytes of a mark', Buffer.from([0xef, 0xbb]), 'utf-8', 'BAD_ENCODING 1:1'],
   ] as const)('%s', async (_what, bytes, own, expected) => {

@@ -86,7 +86,7 @@ async function* readReport(source: StatementSource, report: Report): AsyncGenera
     }
     for (const record of records.read(block)) yield* reading.record(record);
   }
-  if (records === null || reading === null) return;
+  if (records === null || reading === null) throw truncated('The report has no record.');
   for (const record of records.end()) yield* reading.record(record);
   yield* reading.end();
 }

@@ -29,6 +29,10 @@ const name = {
   type: 'Event Type',
 } as const;
 
+const [status, cashApp] = ['Transaction Status', 'Cash App'] as const;
+/** Columns that decide over money and that older exports do not have. */
+const optional = [status, cashApp];
+
 /** Signs of currencies that stand for one currency each; "$" is of many. */
 const symbols: Readonly<Record<string, string>> = { '£': 'GBP', '€': 'EUR', '¥': 'JPY' };
 
@@ -77,6 +81,7 @@ class SquareReading implements Reading {
     }
     this.columns = new Columns(record, dialect);
     this.columns.require(Object.values(name), record.line);
+    for (const column of optional) this.columns.hasOptional(column, record.line);
     yield head();
   }
 
@@ -94,16 +99,16 @@ class SquareReading implements Reading {
     const [fees, net] = [row.requiredAmount(name.fees, scale, money), row.requiredAmount(name.net, scale, money)];
     const elsewhere = of(name.cash) + of(name.giftCard) + of(name.otherTender);
     const here = collected - elsewhere;
-    const status = row.text('Transaction Status');
-    if (!done.has(status) && !notMoved.has(status)) {
-      throw row.refusal('UNKNOWN_TYPE', 'Transaction Status', `${shown(status)} is not known.`);
+    const state = row.text(status);
+    if (!done.has(state) && !notMoved.has(state)) {
+      throw row.refusal('UNKNOWN_TYPE', status, `${shown(state)} is not known.`);
     }
-    if (done.has(status) && (here !== 0n || fees !== 0n)) yield this.lineOf(row, code, here, fees);
+    if (done.has(state) && (here !== 0n || fees !== 0n)) yield this.lineOf(row, code, here, fees);
     if (net !== collected + fees) {
       const message = `The net total is ${formatMinor(net, code)}, collected and fees make ${formatMinor(collected + fees, code)}.`;
       yield* this.problems.add('NET_DIFFERS', message, ...row.place(name.net));
     }
-    const tenders = of(name.card) + of('Cash App') + elsewhere;
+    const tenders = of(name.card) + of(cashApp) + elsewhere;
     if (tenders !== collected) {
       const message = `Card, cash and other tenders make ${formatMinor(tenders, code)}, collected is ${formatMinor(collected, code)}.`;
       yield* this.problems.add('TOTAL_DIFFERS', message, ...row.place(name.collected));

@@ -1,3 +1,4 @@
+import { nearest } from '../../kernel/nearest.js';
 import { shown } from '../../kernel/printable.js';
 import { amountWords, plainStyle, readDecimal, scaleOrRefuse, type DecimalStyle } from '../amounts.js';
 import { placeOf, type Dialect, type TextRecord } from '../records.js';
@@ -22,6 +23,18 @@ export class Columns {
 
   has(name: string): boolean {
     return this.positions.has(name);
+  }
+
+  /**
+   * Whether there is a column that not every file of the format has. Throws MISSING_COLUMN where one is named almost so:
+   * its damaged name must not make it vanish.
+   */
+  hasOptional(name: string, line: number): boolean {
+    if (this.has(name)) return true;
+    const almost = this.names.find((one) => nearest(one, [name]) !== null);
+    if (almost === undefined) return false;
+    const message = `The column ${shown(almost)} is not ${shown(name)}, and almost so.`;
+    throw new StatementRefusal('MISSING_COLUMN', message, line);
   }
 
   indexOf(name: string): number | undefined {
