@@ -221,7 +221,7 @@ describe('a camt message that contradicts itself is flagged:', () => {
       'the number of entries',
       '<NbOfNtries>5<',
       '<NbOfNtries>4<',
-      /^COUNT_DIFFERS 65:\d+ TtlNtries says 4 entries; there are 6\.$/,
+      /^COUNT_DIFFERS 66:\d+ TtlNtries says 4 entries; there are 6\.$/,
     ],
     [
       'the sum of credits',
