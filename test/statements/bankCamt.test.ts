@@ -19,7 +19,8 @@ const samples = [
 ] as const;
 
 describe('our samples', () => {
-  test.each(samples)('%s keep the rules of the published schema', (file) => {
+  test.each(samples)('%s keeps the rules of the published schema of %s', (file, schema) => {
+    expect(bankFile(file).includes(schema)).toBe(true);
     expect(camtFaults(bankFile(file).toString('latin1'))).toEqual([]);
   });
   test.each([
@@ -184,7 +185,7 @@ describe('a batch booking', () => {
   });
   test('that sums up and counts otherwise is listed, and said to contradict itself', async () => {
     const [first, second, problem] = await batch(change('<NbOfTxs>2<', '<NbOfTxs>3<'));
-    expect([first, second].every((text) => text?.includes('of batch BANK-BATCH-1'))).toBe(true);
+    expect([first, second].every((text) => text?.includes('of batch BANK-BATCH-1') === true)).toBe(true);
     expect(problem).toBe('COUNT_DIFFERS 81:13 The entry says that it holds 3 transactions, and lists 2.');
   });
   test('that lists one of many is not that one', async () => {

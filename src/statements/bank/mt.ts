@@ -200,7 +200,7 @@ class MtReader {
   private joinFaults(message: Message, place: Place): StatementEvent[] {
     const { previous } = this;
     const last = previous?.closing;
-    if (previous === null || !last?.isPage || previous.accountRef !== message.accountRef) return [];
+    if (previous === null || last?.isPage !== true || previous.accountRef !== message.accountRef) return [];
     const { opening, sequence } = message;
     const faults: StatementEvent[] = [];
     if (opening !== null && (opening.minor !== last.minor || opening.currency !== last.currency || !opening.isPage)) {

@@ -22,30 +22,33 @@ const declarationBytes = 512;
  * none is ever replaced.
  */
 export async function* xmlTextOf(source: StatementSource): AsyncIterable<string> {
-  let head: Buffer = Buffer.alloc(0);
-  let decode: ((bytes: Buffer, stream: boolean) => string) | null = null;
-  let line = 1;
-  const textOf = (bytes: Buffer, stream: boolean): string => {
-    decode ??= decoderOf(encodingOf(bytes));
+  const decoding = new Decoding();
+  let head: Buffer | null = Buffer.alloc(0);
+  for await (const piece of piecesOf(source)) {
+    // The declaration lies in the first bytes, however small the pieces are.
+    const bytes: Buffer = head === null ? piece : Buffer.concat([head, piece]);
+    head = head !== null && bytes.length < declarationBytes ? bytes : null;
+    if (head === null) yield decoding.textOf(bytes, true);
+  }
+  if (head !== null) yield decoding.textOf(head, true);
+  yield decoding.textOf(Buffer.alloc(0), false);
+}
+
+class Decoding {
+  private decode: ((bytes: Buffer, stream: boolean) => string) | null = null;
+  private line = 1;
+
+  textOf(bytes: Buffer, stream: boolean): string {
+    this.decode ??= decoderOf(encodingOf(bytes));
     try {
-      const text = decode(bytes, stream);
-      line += text.split('\n').length - 1;
+      const text = this.decode(bytes, stream);
+      this.line += text.split('\n').length - 1;
       return text;
     } catch {
-      throw refusal('BAD_ENCODING', 'From here on, bytes are no characters of the encoding of the file.', {
-        line,
-        column: null,
-      });
-    }
-  };
-  for await (const piece of piecesOf(source)) {
-    if (decode !== null) yield textOf(piece, true);
-    else {
-      head = Buffer.concat([head, piece]);
-      if (head.length >= declarationBytes) yield textOf(head, true);
+      const place = { line: this.line, column: null };
+      throw refusal('BAD_ENCODING', 'From here on, bytes are no characters of the encoding of the file.', place);
     }
   }
-  yield decode === null ? textOf(head, true) + textOf(Buffer.alloc(0), false) : textOf(Buffer.alloc(0), false);
 }
 
 /** By the first bytes of a file. */
