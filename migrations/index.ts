@@ -2,6 +2,7 @@ import * as dailyBatch from './0001_daily_batch.js';
 import * as terms from './0002_terms.js';
 import * as books from './0003_books.js';
 import * as payouts from './0004_payouts.js';
+import * as sinks from './0005_sinks.js';
 import type { Vocabulary } from './vocabulary.js';
 
 export interface Migration {
@@ -16,4 +17,5 @@ export const migrations: readonly Migration[] = [
   { name: '0002_terms', ...terms },
   { name: '0003_books', ...books },
   { name: '0004_payouts', ...payouts },
+  { name: '0005_sinks', ...sinks },
 ];

@@ -2,6 +2,7 @@ import { Command as Program, Option } from 'commander';
 import { readFileSync } from 'node:fs';
 import { addLedgerCommands, wholeNumber, type Load } from './commandLineLedger.js';
 import { addOperatorCommands } from './commandLineOperators.js';
+import { addOutboxCommands } from './commandLineOutbox.js';
 import { addPayoutCommands } from './commandLinePayouts.js';
 import type { Output, ProgressStyle } from './commands/context.js';
 import { exitCodeHelp } from './kernel/exitCodeHelp.js';
@@ -272,26 +273,7 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
   addLedgerCommands(program, { on, examples });
   addPayoutCommands(program, { on, examples });
 
-  const outbox = examples(
-    program.command('outbox').description('messages on their way'),
-    'settle outbox status',
-    'settle outbox requeue --by alice --reason "disk replaced"',
-  );
-  on(
-    outbox.command('status').description('messages by state, and the oldest that waits'),
-    async () => (await import('./commands/outbox.js')).status,
-    same,
-  );
-  on(
-    outbox
-      .command('requeue')
-      .description('put parked messages back')
-      .argument('[biz-no...]', 'messages (default: all parked)')
-      .requiredOption('--by <name>', 'who decides')
-      .requiredOption('--reason <text>', 'why'),
-    async () => (await import('./commands/outbox.js')).requeue,
-    (args, given) => ({ ...given, bizNos: args }),
-  );
+  addOutboxCommands(program, { on, examples });
 
   const order = examples(
     program.command('order').description('single orders'),

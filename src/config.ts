@@ -7,6 +7,7 @@ import { readSmallFile } from './kernel/smallFile.js';
 import { isTree, yamlTree, type Tree } from './kernel/yamlTree.js';
 import { calendarSchema } from './configCalendar.js';
 import { channelsSchema, payoutsSchema } from './configPayouts.js';
+import { outboxSchema, routesSchema, sinksSchema } from './configSinks.js';
 import { duration } from './configValues.js';
 import { defaultDatabaseUrl } from './db/url.js';
 
@@ -63,6 +64,9 @@ export const configSchema = z.strictObject({
     .prefault({}),
   payouts: payoutsSchema,
   channels: channelsSchema,
+  sinks: sinksSchema,
+  routes: routesSchema,
+  outbox: outboxSchema,
   report: z.strictObject({ dir: z.string().meta({ description: 'the path of a folder' }).optional() }).prefault({}),
 });
 
@@ -146,7 +150,7 @@ function kindOfValue(value: unknown, path: readonly string[]): string {
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (typeof value !== 'string') return 'a mapping';
-  return path[0] === 'database' || path[0] === 'channels' || keysAt(path).length > 0
+  return ['database', 'channels', 'sinks'].includes(path[0] ?? '') || keysAt(path).length > 0
     ? 'another text'
     : `the text ${shown(value)}`;
 }

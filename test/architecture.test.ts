@@ -116,7 +116,16 @@ describe('imports', () => {
     'configCalendar.ts': ['kernel'],
     'configPayouts.ts': ['kernel', 'configValues.ts'],
     'configStatements.ts': ['kernel', 'configValues.ts'],
-    'config.ts': ['kernel', 'db', 'configValues.ts', 'configCalendar.ts', 'configPayouts.ts', 'configStatements.ts'],
+    'configSinks.ts': ['kernel', 'configValues.ts', 'configPayouts.ts'],
+    'config.ts': [
+      'kernel',
+      'db',
+      'configValues.ts',
+      'configCalendar.ts',
+      'configPayouts.ts',
+      'configSinks.ts',
+      'configStatements.ts',
+    ],
     'configShow.ts': ['kernel', 'config.ts'],
     reconciliation: ['kernel', 'db'],
     doctor: ['kernel', 'db'],
@@ -128,6 +137,7 @@ describe('imports', () => {
       'configShow.ts',
       'configValues.ts',
       'configPayouts.ts',
+      'configSinks.ts',
       'migrations',
       'reconciliation',
       'doctor',
@@ -137,13 +147,17 @@ describe('imports', () => {
     'commandLineLedger.ts': ['commands'],
     'commandLinePayouts.ts': ['commands', 'commandLineLedger.ts'],
     'commandLineOperators.ts': ['commands', 'commandLineLedger.ts'],
+    'commandLineOutbox.ts': ['commands', 'commandLineLedger.ts'],
     'commandLine.ts': [
       'kernel',
       'commands',
       'commandLineLedger.ts',
       'commandLineOperators.ts',
+      'commandLineOutbox.ts',
       'commandLinePayouts.ts',
     ],
+    // What receivers of our messages use: it takes pure functions and the shapes of messages, and touches no database.
+    consumer: ['kernel', 'outbox', 'payouts'],
     'cli.ts': ['kernel', 'commands', 'config.ts', 'commandLine.ts'],
   };
 

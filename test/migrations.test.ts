@@ -67,6 +67,7 @@ describe('the statements', () => {
     expect(listed('run', 'cancel_code')).toEqual(Object.keys(cancellationCodes));
     expect(listed('cancelled_shard', 'cancel_code')).toEqual(Object.keys(cancellationCodes));
     expect([...listed('outbox', 'state')].sort()).toEqual(Object.keys(messageMoves).sort());
+    expect([...listed('delivery', 'state')].sort()).toEqual(Object.keys(messageMoves).sort());
     expect(listed('account', 'state')).toEqual([...accountStates]);
     for (const [table, column] of [
       ['payout', 'state'],

@@ -119,7 +119,7 @@ async function checkNoClaims(session: Session, checklist: Checklist, batchDay: s
 async function checkNoMessages(session: Session, checklist: Checklist, batchDay: string): Promise<void> {
   const rows = await session.rows(
     `select m.biz_no, m.state from outbox m join batch b on b.batch_day = m.batch_day
-      where m.batch_day = ? and m.state in ('NEW', 'PARKED') and m.created_at <= b.closed_at
+      where m.batch_day = ? and m.topic = 'LEDGER' and m.state in ('NEW', 'PARKED') and m.created_at <= b.closed_at
       order by m.id ${limit}`,
     [batchDay],
   );

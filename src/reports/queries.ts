@@ -277,7 +277,8 @@ export async function openDays(session: Session): Promise<BatchDay[]> {
 /** Messages of a day that are not delivered. */
 export async function unsentMessages(session: Session, day: BatchDay): Promise<{ new: number; parked: number }> {
   const rows = await session.rows(
-    `select state, count(*) as messages from outbox where state in ('NEW', 'PARKED') and batch_day = ? group by state`,
+    `select state, count(*) as messages from outbox
+      where state in ('NEW', 'PARKED') and batch_day = ? and topic = 'LEDGER' group by state`,
     [day],
   );
   const counts = new Map(rows.map((row) => [toText(row['state']), toCount(row['messages'])]));
