@@ -432,3 +432,45 @@ describe('a password', () => {
     expect(ended.stdout + ended.stderr).not.toContain(secret);
   });
 });
+
+describe('sinks and routes', () => {
+  const mq = (url: string, more = ''): string => `sinks: { mq: { kind: amqp, url: '${url}', exchange: settle ${more} } }`;
+
+  test('are read with their defaults; a route may be a list of names in the environment', () => {
+    const config = load({
+      yaml: mq('amqps://settle@mq.example/prod'),
+      environment: { SETTLE_ROUTES_DAY_CLOSED: 'mq, feed', SETTLE_OUTBOX_LEASE_DURATION: '30s' },
+    });
+    expect(config.sinks['mq']).toMatchObject({
+      attempts: 10,
+      maxBytes: 1_048_576,
+      routingKey: 'settle.{topic}',
+      inFlight: 1_000,
+      confirmTimeout: 30_000,
+    });
+    expect(config.routes).toEqual({ dayClosed: ['mq', 'feed'] });
+    expect(config.outbox).toEqual({ source: '/settle', leaseDuration: 30_000 });
+  });
+
+  test.each([
+    ['amqps://settle:hunter2@mq.example/prod'],
+    ['http://mq.example/'],
+    ['amqps://mq.example/prod?heartbeat=1'],
+    ['amqp://settle@mq.example/prod'],
+    ['not a url hunter2'],
+  ])('a broker at %s is refused, and nothing of the text is repeated', (url) => {
+    const { message } = problem({ yaml: mq(url) });
+    expect(message).toContain('sinks.mq.url');
+    expect(message).toContain('amqps URL');
+    expect(message).not.toContain('hunter2');
+  });
+
+  test('a broker in the clear is for this machine, or for whom it is allowed', () => {
+    expect(() => load({ yaml: mq('amqp://settle@127.0.0.1:5672/prod') })).not.toThrow();
+    expect(() => load({ yaml: mq('amqp://settle@mq.internal/prod', ', plainText: true') })).not.toThrow();
+  });
+
+  test('a topic that does not exist is refused with the nearest one', () => {
+    expect(problem({ yaml: 'routes: { settlements: [mq] }' }).message).toContain('did you mean routes.settlement?');
+  });
+});

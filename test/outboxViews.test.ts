@@ -43,7 +43,7 @@ onEachDatabase('The outbox', (db) => {
   });
 
   test('requeue puts one parked message back with fresh attempts, and records who decided', async () => {
-    expect(await requeueMessages(db().database, ['S1.1.4'], decision)).toEqual(['S1.1.4']);
+    expect((await requeueMessages(db().database, ['S1.1.4'], decision)).messages).toEqual(['S1.1.4']);
     const [row] = await rows(`select state, attempts from outbox where biz_no = 'S1.1.4'`);
     expect([row?.['state'], Number(row?.['attempts'])]).toEqual(['NEW', 0]);
     const [action] = await rows('select action, subject, by_name, reason from operator_action');
@@ -56,8 +56,8 @@ onEachDatabase('The outbox', (db) => {
   });
 
   test('requeue without names takes all parked ones, and a second time finds none and records nothing', async () => {
-    expect(await requeueMessages(db().database, [], decision)).toEqual(['S1.1.3', 'S1.1.4']);
-    expect(await requeueMessages(db().database, [], decision)).toEqual([]);
+    expect((await requeueMessages(db().database, [], decision)).messages).toEqual(['S1.1.3', 'S1.1.4']);
+    expect((await requeueMessages(db().database, [], decision)).messages).toEqual([]);
     expect(await rows('select id from operator_action')).toHaveLength(1);
   });
 

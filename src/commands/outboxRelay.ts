@@ -1,7 +1,6 @@
 import { hostname } from 'node:os';
 import { instantText } from '../kernel/clock.js';
 import { exitCodes, SettleError } from '../kernel/errors.js';
-import { keepYoungSpaceSmall } from '../kernel/youngSpace.js';
 import { relayOutside, type SinkTally } from '../outbox/outsideRelay.js';
 import type { OutsideSink } from '../outbox/sink.js';
 import { sinkStatus, type SinkStatus } from '../outbox/views.js';
@@ -27,7 +26,6 @@ export const relay: Command<RelayOptions> = async (context, options) => {
   return withDatabase(
     context,
     async (database) => {
-      keepYoungSpaceSmall();
       const { config } = context;
       const sinks: { sink: OutsideSink; attempts: number }[] = [];
       try {

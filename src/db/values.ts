@@ -124,6 +124,14 @@ export function unindexed(dialect: Dialect, column: string): string {
   return dialect === 'sqlite' ? `+${column}` : column;
 }
 
+/**
+ * Behind the table of an UPDATE: goes by the primary key, whatever the server thinks of it. Along another index, or through a
+ * small table, it would lock rows that it does not change, and wait for those that others have not committed.
+ */
+export function byPrimaryKey(dialect: Dialect): string {
+  return dialect === 'sqlite' ? '' : 'force index (primary)';
+}
+
 /** `?,?,?` for an IN list of texts. */
 export function placeholders(values: readonly unknown[]): string {
   return values.map(() => '?').join(',');

@@ -3,7 +3,7 @@ import { topics } from '../kernel/topics.js';
 import { deliverTurn } from './deliverTurn.js';
 import { announceClosedDays, fanOut, type RoutingCursor } from './fanOut.js';
 import { Backoff, pause } from './pace.js';
-import type { Routing } from './routing.js';
+import { isForOthersOnly, type Routing } from './routing.js';
 import type { OutsideSink } from './sink.js';
 import { endTurn, keepLanesOf, takeTurn, waitingIn, type Turn, type WaitingDelivery } from './turns.js';
 
@@ -38,7 +38,7 @@ const idleMs = 500;
 /** A lane with nothing to send is looked at again after so long at the latest: something new may have come into it. */
 const lookAgainMs = 5_000;
 /** With `once`, a receiver is left to the next time after so many tries, or at once when it asks for more patience. */
-const triesOnce = 4;
+const triesOnce = 3;
 const patienceOnceMs = 10_000;
 /** Turns of one process at a sink at the same time: while one waits for the receiver, another reads or writes down. */
 const turnsAtOnce = 2;
@@ -166,7 +166,14 @@ class SinkWorker {
     );
     const none = result.sentIds.length + result.refusals.length === 0 && result.trouble === null;
     const freeInMs = none && !plan.signal.aborted ? dueInMs(waiting, turn) : 0;
-    await endTurn(database, turn, { ...result, freeInMs }, plan.now());
+    const sent = new Set(result.sentIds);
+    const ownIds = waiting.filter(({ topic, outboxId }) => isForOthersOnly(topic) && sent.has(outboxId));
+    await endTurn(
+      database,
+      turn,
+      { ...result, ownIds: ownIds.map(({ outboxId }) => outboxId), freeInMs },
+      plan.now(),
+    );
     this.tally.sent += result.sentIds.length;
     for (const { outboxId, reason, retryMs } of result.refusals) {
       this.tally.refused += 1;

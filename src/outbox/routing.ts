@@ -29,6 +29,11 @@ export interface RoutedRow {
 
 const alone = new Set<Topic>([topics.alert, topics.dayClosed]);
 
+/** Whether a message of the outbox is for others, and nothing to the ledger. */
+export function isForOthersOnly(topic: Topic): boolean {
+  return alone.has(topic);
+}
+
 /** What a row tells others; null when it is nobody's business. */
 export function topicOf({ outboxTopic, bizNo, head }: RoutedRow): Topic | null {
   if (outboxTopic === topics.alert || outboxTopic === topics.dayClosed) return outboxTopic;

@@ -3,6 +3,7 @@ import type { Database } from '../db/database.js';
 import type { Session, Transaction } from '../db/session.js';
 import { repeatable } from '../db/transaction.js';
 import {
+  byPrimaryKey,
   fromInstant,
   joinInOrder,
   nowMs,
@@ -12,8 +13,8 @@ import {
   toInstant,
   toText,
   toTextOrNull,
+  unindexed,
 } from '../db/values.js';
-import { ledgerTopic } from './message.js';
 import type { OutsideMessage } from './toEvent.js';
 import type { Topic } from '../kernel/topics.js';
 
@@ -70,18 +71,22 @@ export async function takeTurn(database: Database, sink: string, owner: string, 
   }
 }
 
-/** The free lane with something to send whose last turn is the longest ago. */
-export function freeLaneSql(dialect: Session['dialect']): string {
+/**
+ * Free lanes, the one whose last turn is the longest ago first, each with the first message that is due in it. The look into a
+ * lane is a value and not a condition: a server would make a condition on all that waits into one list first.
+ */
+export function freeLanesSql(dialect: Session['dialect']): string {
   const now = nowMs(dialect);
-  return `select l.lane_no, l.turns, ${now} from relay_lane l
-    where l.sink = ? and l.free_ms <= ${now}
-      and exists (select 1 from delivery d
-                   where d.sink = ? and d.state = 'NEW' and d.lane_no = l.lane_no and d.next_ms <= ${now})
-    order by l.turns, l.lane_no limit 1`;
+  return `select l.lane_no, l.turns, ${now},
+                 (select d.outbox_id from delivery d
+                   where d.sink = ? and d.state = 'NEW' and d.lane_no = l.lane_no and d.next_ms <= ${now}
+                   order by d.outbox_id limit 1)
+            from relay_lane l where l.sink = ? and l.free_ms <= ${now} order by l.turns, l.lane_no`;
 }
 
 async function freeLane(session: Session, sink: string): Promise<Turn | null> {
-  const [row] = await session.tuples(freeLaneSql(session.dialect), [sink, sink]);
+  const rows = await session.tuples(freeLanesSql(session.dialect), [sink, sink]);
+  const row = rows.find(([, , , firstId]) => firstId !== null);
   if (row === undefined) return null;
   return { sink, laneNo: toCount(row[0]), turnNo: toBigInt(row[1]), nowMs: toBigInt(row[2]) };
 }
@@ -122,6 +127,16 @@ export interface Refusal {
   readonly retryMs: number | null;
 }
 
+/** What came of a turn. */
+export interface TurnEnd {
+  readonly sentIds: readonly bigint[];
+  /** Of these, messages that are for others only: SENT once all of them have it. One to the ledger was so before. */
+  readonly ownIds: readonly bigint[];
+  readonly refusals: readonly Refusal[];
+  /** Until somebody may take the lane again. */
+  readonly freeInMs: number;
+}
+
 /**
  * Writes down what came of a turn, and gives the lane back. A confirmation counts whoever has the lane by now: the receiver
  * has the message. What is SENT already stays as it is.
@@ -129,11 +144,11 @@ export interface Refusal {
 export async function endTurn(
   database: Database,
   turn: Turn,
-  result: { sentIds: readonly bigint[]; refusals: readonly Refusal[]; freeInMs: number },
+  result: TurnEnd,
   now: string,
 ): Promise<void> {
   const unit = repeatable('note deliveries', async (trx) => {
-    if (result.sentIds.length > 0) await markDelivered(trx, turn.sink, result.sentIds, now);
+    if (result.sentIds.length > 0) await markDelivered(trx, turn.sink, result, now);
     for (const refusal of result.refusals) await noteAttempt(trx, turn.sink, refusal);
     await trx.change(
       `update relay_lane set owner = null, free_ms = ${nowMs(trx.dialect)} + ?
@@ -144,22 +159,31 @@ export async function endTurn(
   await database.transact(unit);
 }
 
-async function markDelivered(trx: Transaction, sink: string, ids: readonly bigint[], now: string): Promise<void> {
-  const sorted = [...ids].sort((a, b) => (a < b ? -1 : 1));
-  const list = oneOfIds(trx.dialect, 'outbox_id', sorted);
+async function markDelivered(
+  trx: Transaction,
+  sink: string,
+  { sentIds, ownIds }: Pick<TurnEnd, 'sentIds' | 'ownIds'>,
+  now: string,
+): Promise<void> {
+  const { dialect } = trx;
+  const inOrder = (ids: readonly bigint[]): bigint[] => [...ids].sort((a, b) => (a < b ? -1 : 1));
+  const own = inOrder(ownIds);
+  // Held from here on, so that of two sinks that are the last ones at the same time the second sees the first.
+  for (const id of own) await trx.change('update outbox set routed = 1 where id = ?', [id]);
+  const list = oneOfIds(dialect, 'outbox_id', inOrder(sentIds));
   await trx.change(
-    `update delivery set state = 'SENT', sent_ms = ${nowMs(trx.dialect)}
-      where ${list.sql} and sink = ? and state = 'NEW'`,
+    `update delivery ${byPrimaryKey(dialect)} set state = 'SENT', sent_ms = ${nowMs(dialect)}
+      where ${list.sql} and ${unindexed(dialect, 'sink')} = ? and ${unindexed(dialect, 'state')} = 'NEW'`,
     [...list.bindings, sink],
   );
-  // A message that is for others only is SENT once all of them have it; one to the ledger was so before.
-  const own = oneOfIds(trx.dialect, 'id', sorted);
-  await trx.change(
-    `update outbox set state = 'SENT', sent_at = ?
-      where ${own.sql} and state = 'NEW' and topic <> '${ledgerTopic}'
-        and not exists (select 1 from delivery d where d.outbox_id = outbox.id and d.state <> 'SENT')`,
-    [fromInstant(trx.dialect, now), ...own.bindings],
-  );
+  for (const id of own) {
+    const [row] = await trx.tuples(`select count(*) from delivery where outbox_id = ? and state <> 'SENT'`, [id]);
+    if (toCount(row?.[0]) > 0) continue;
+    await trx.change(`update outbox set state = 'SENT', sent_at = ? where id = ? and state = 'NEW'`, [
+      fromInstant(dialect, now),
+      id,
+    ]);
+  }
 }
 
 async function noteAttempt(trx: Transaction, sink: string, refusal: Refusal): Promise<void> {

@@ -187,7 +187,7 @@ describe.each(databaseKinds)('the relay to others [%s]', (kind) => {
     const second = await takeTurn(current.database, sink.name, 'second', 30_000);
     expect(second?.laneNo).toBe(first?.laneNo);
     const id = BigInt(await countOf(current.database, 'select outbox_id from delivery'));
-    await endTurn(current.database, first!, { sentIds: [id], refusals: [], freeInMs: 0 }, moment);
+    await endTurn(current.database, first!, { sentIds: [id], ownIds: [], refusals: [], freeInMs: 0 }, moment);
     expect(await deliveries(current.database)).toEqual(['scripted S1.1.1 SENT']);
     // The lane is the second one's still.
     expect(await countOf(current.database, `select count(*) from relay_lane where owner = 'second'`)).toBe(1);
