@@ -68,6 +68,7 @@ function isWebhookUrl(text: string): boolean {
 
 /** Whether this URL would carry a password in the clear over a network. */
 function isBare({ url, plainText }: { url: string; plainText: boolean }): boolean {
+  if (!URL.canParse(url)) return false; // said already
   const { protocol, hostname } = new URL(url);
   return protocol === 'amqp:' && !plainText && !local.test(hostname);
 }
@@ -107,7 +108,9 @@ export const outboxSchema = z
     source: z
       .string()
       .regex(/^[\x21-\x7e]{1,200}$/)
-      .meta({ description: 'a URI reference of visible ASCII characters, such as /settle or https://example.com/settle' })
+      .meta({
+        description: 'a URI reference of visible ASCII characters, such as /settle or https://example.com/settle',
+      })
       .default('/settle'),
     leaseDuration: duration.prefault('2m'),
   })

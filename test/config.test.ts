@@ -434,7 +434,8 @@ describe('a password', () => {
 });
 
 describe('sinks and routes', () => {
-  const mq = (url: string, more = ''): string => `sinks: { mq: { kind: amqp, url: '${url}', exchange: settle ${more} } }`;
+  const mq = (url: string, more = ''): string =>
+    `sinks: { mq: { kind: amqp, url: '${url}', exchange: settle ${more} } }`;
 
   test('are read with their defaults; a route may be a list of names in the environment', () => {
     const config = load({
@@ -471,6 +472,6 @@ describe('sinks and routes', () => {
   });
 
   test('a topic that does not exist is refused with the nearest one', () => {
-    expect(problem({ yaml: 'routes: { settlements: [mq] }' }).message).toContain('did you mean routes.settlement?');
+    expect(problem({ yaml: 'routes: { settlements: [mq] }' }).message).toContain('did you mean "routes.settlement"?');
   });
 });

@@ -85,14 +85,7 @@ function parkedDeliveriesTable(parked: OutboxStatus['parkedDeliveries']): string
       { title: 'attempts', align: 'right' },
       { title: 'last error' },
     ],
-    parked.map((row) => [
-      row.sink,
-      row.bizNo,
-      row.topic,
-      row.accountNo ?? '-',
-      countText(row.attempts),
-      row.lastError,
-    ]),
+    parked.map((row) => [row.sink, row.bizNo, row.topic, row.accountNo ?? '-', countText(row.attempts), row.lastError]),
   );
 }
 

@@ -3,9 +3,15 @@ import { keyOf, topics, type Topic } from '../kernel/topics.js';
 
 // What others are told, as CloudEvents 1.0. docs/schemas is made from here: npm run schemas.
 
-const minor = z.string().regex(/^-?(0|[1-9][0-9]{0,18})$/).meta({ description: 'a whole number of minor units' });
+const minor = z
+  .string()
+  .regex(/^-?(0|[1-9][0-9]{0,18})$/)
+  .meta({ description: 'a whole number of minor units' });
 const count = z.int().min(0);
-const day = z.string().regex(/^[0-9]{4}-[0-9]{2}-[0-9]{2}$/).meta({ description: 'a calendar day' });
+const day = z
+  .string()
+  .regex(/^[0-9]{4}-[0-9]{2}-[0-9]{2}$/)
+  .meta({ description: 'a calendar day' });
 const currency = z.string().regex(/^[A-Z]{3}$/);
 const text = z.string();
 

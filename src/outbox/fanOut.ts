@@ -1,7 +1,17 @@
 import type { Database } from '../db/database.js';
 import type { Binding, Session, Transaction } from '../db/session.js';
 import { repeatable } from '../db/transaction.js';
-import { byPrimaryKey, fromInstant, oneOfIds, placeholders, toBigInt, toCount, toInstant, toText, toTextOrNull } from '../db/values.js';
+import {
+  byPrimaryKey,
+  fromInstant,
+  oneOfIds,
+  placeholders,
+  toBigInt,
+  toCount,
+  toInstant,
+  toText,
+  toTextOrNull,
+} from '../db/values.js';
 import { toJson } from '../kernel/json.js';
 import { topics } from '../kernel/topics.js';
 import { ledgerTopic } from './message.js';
@@ -96,10 +106,9 @@ async function unroutedAfter(session: Session, topic: string, after: bigint): Pr
 
 /** Passes over what a run has settled and not posted yet; null when nothing behind it is posted. */
 async function lastBeforeSent(session: Session, after: bigint): Promise<bigint | null> {
-  const [row] = await session.tuples(
-    `select id from outbox where state = 'SENT' and id > ? order by id limit 1`,
-    [after],
-  );
+  const [row] = await session.tuples(`select id from outbox where state = 'SENT' and id > ? order by id limit 1`, [
+    after,
+  ]);
   return row === undefined ? null : toBigInt(row[0]) - 1n;
 }
 

@@ -81,7 +81,13 @@ class Relay {
     for (const [at, { sink, attempts }] of sinks.entries()) {
       const worker = new SinkWorker(this.database, sink, attempts, this.plan, tallies[at] as SinkTally);
       const turns = Math.min(sink.lanes, turnsAtOnce);
-      for (let nth = 0; nth < turns; nth += 1) works.push(this.stopping(stop, worker.work(() => this.isRouted)));
+      for (let nth = 0; nth < turns; nth += 1)
+        works.push(
+          this.stopping(
+            stop,
+            worker.work(() => this.isRouted),
+          ),
+        );
     }
     // The first that fails ends the others, and what they have on the way is written down before it is thrown.
     const ends = await Promise.allSettled(works);
@@ -105,12 +111,17 @@ class Relay {
     const since = announcedSince(routing);
     while (!signal.aborted) {
       if (since !== undefined) await announceClosedDays(this.database, since, now);
-      while (!signal.aborted && (await fanOut(this.database, routing, cursor)) > 0);
+      for (let seen = -1; seen !== 0 && !isOver(signal); ) seen = await fanOut(this.database, routing, cursor);
       if (once) break;
       await pause(idleMs, signal);
     }
     this.isRouted = true;
   }
+}
+
+/** Asked again after each wait. */
+function isOver({ aborted }: AbortSignal): boolean {
+  return aborted;
 }
 
 /** From which day on closed days are told; undefined: to nobody. */
@@ -148,7 +159,7 @@ class SinkWorker {
     const { signal } = this.over;
     while (!signal.aborted) {
       await this.backoff.due(signal);
-      if (signal.aborted) break;
+      if (isOver(signal)) break;
       // Asked before: what is routed while the search goes on must not be left.
       const wasRouted = isRouted();
       const turn = await takeTurn(this.database, this.sink.name, owner, this.leaseMs);
@@ -168,12 +179,7 @@ class SinkWorker {
     const freeInMs = none && !plan.signal.aborted ? dueInMs(waiting, turn) : 0;
     const sent = new Set(result.sentIds);
     const ownIds = waiting.filter(({ topic, outboxId }) => isForOthersOnly(topic) && sent.has(outboxId));
-    await endTurn(
-      database,
-      turn,
-      { ...result, ownIds: ownIds.map(({ outboxId }) => outboxId), freeInMs },
-      plan.now(),
-    );
+    await endTurn(database, turn, { ...result, ownIds: ownIds.map(({ outboxId }) => outboxId), freeInMs }, plan.now());
     this.tally.sent += result.sentIds.length;
     for (const { outboxId, reason, retryMs } of result.refusals) {
       this.tally.refused += 1;

@@ -141,12 +141,7 @@ export interface TurnEnd {
  * Writes down what came of a turn, and gives the lane back. A confirmation counts whoever has the lane by now: the receiver
  * has the message. What is SENT already stays as it is.
  */
-export async function endTurn(
-  database: Database,
-  turn: Turn,
-  result: TurnEnd,
-  now: string,
-): Promise<void> {
+export async function endTurn(database: Database, turn: Turn, result: TurnEnd, now: string): Promise<void> {
   const unit = repeatable('note deliveries', async (trx) => {
     if (result.sentIds.length > 0) await markDelivered(trx, turn.sink, result, now);
     for (const refusal of result.refusals) await noteAttempt(trx, turn.sink, refusal);

@@ -35,7 +35,17 @@ async function fill(place: Place, messages: number, accounts: number): Promise<v
         const net = { v: 1, batchDay, accountNo, currency: 'USD', netMinor: '0', lines, orderIds: '1-10' };
         return ['LEDGER', `S1.1.${String(number)}`, batchDay, accountNo, 10, JSON.stringify(net), 'SENT', at, at];
       });
-      const columns = ['topic', 'biz_no', 'batch_day', 'account_no', 'orders', 'payload', 'state', 'created_at', 'sent_at'];
+      const columns = [
+        'topic',
+        'biz_no',
+        'batch_day',
+        'account_no',
+        'orders',
+        'payload',
+        'state',
+        'created_at',
+        'sent_at',
+      ];
       await database.transact(repeatable('fill', (trx) => trx.insertMany('outbox', columns, rows)));
     }
   });
@@ -53,7 +63,10 @@ function peakOf({ pid }: ChildProcess): number {
 /** Processor time so far, in seconds; a tick of Linux is 10 ms. */
 function processorOf({ pid }: ChildProcess): number {
   try {
-    const fields = readFileSync(`/proc/${String(pid)}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+    const fields =
+      readFileSync(`/proc/${String(pid)}/stat`, 'utf8')
+        .split(') ')[1]
+        ?.split(' ') ?? [];
     return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / 100;
   } catch {
     return 0;

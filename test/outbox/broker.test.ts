@@ -102,7 +102,7 @@ test('settle outbox relay hands every message over, persistent and by its number
   expect((await relay(['--once'])).stdout).toBe('mq: 0 sent, 0 waiting, 0 parked\n');
   const { model, channel } = await broker.open();
   const message = await channel.get('books', { noAck: false });
-  expect(message && message.properties).toMatchObject({
+  expect(message === false ? null : message.properties).toMatchObject({
     messageId: expect.stringMatching(/^S1\.1\.[0-9]+$/),
     deliveryMode: 2,
     type: 'settle.settlement.v1',
@@ -116,7 +116,10 @@ test('settle outbox relay hands every message over, persistent and by its number
   const settled = (): { n: number; sum: number } => {
     const database = new Sqlite(file, { readonly: true });
     try {
-      return database.prepare('select count(*) as n, sum(minor) as sum from settled').get() as { n: number; sum: number };
+      return database.prepare('select count(*) as n, sum(minor) as sum from settled').get() as {
+        n: number;
+        sum: number;
+      };
     } finally {
       database.close();
     }

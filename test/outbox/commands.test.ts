@@ -104,12 +104,12 @@ describe('settle outbox', () => {
   });
 
   test('a message that was relayed to one sink first is not lost to the others', async () => {
-    given(
-      'sinks: { a: { kind: file, path: a }, b: { kind: file, path: b } }\nroutes: { settlement: [a, b] }\n',
-    );
+    given('sinks: { a: { kind: file, path: a }, b: { kind: file, path: b } }\nroutes: { settlement: [a, b] }\n');
     await givenSettlements(place.database, settlements(5, 5));
     expect((await outbox('relay', '--once', '--sink', 'a')).stdout).toBe('a: 5 sent, 0 waiting, 0 parked\n');
-    expect((await outbox('relay', '--once')).stdout).toBe('a: 0 sent, 0 waiting, 0 parked\nb: 5 sent, 0 waiting, 0 parked\n');
+    expect((await outbox('relay', '--once')).stdout).toBe(
+      'a: 0 sent, 0 waiting, 0 parked\nb: 5 sent, 0 waiting, 0 parked\n',
+    );
     expect(await deliveries(place.database)).toHaveLength(10);
   });
 });
@@ -135,7 +135,9 @@ test('a message whose transaction is still open while later ones go out is not l
     await other.query('commit');
     await relayOnce(place.database, [sink]);
     expect(sink.came[50]).toBe('S0.1.1');
-    const [first] = await place.database.read((session) => session.rows('select biz_no from outbox order by id limit 1'));
+    const [first] = await place.database.read((session) =>
+      session.rows('select biz_no from outbox order by id limit 1'),
+    );
     expect(first?.['biz_no']).toBe('S0.1.1');
   } finally {
     await other.end();

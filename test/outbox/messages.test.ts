@@ -76,7 +76,9 @@ describe('the lane of a message', () => {
     const lanes = new Set(Array.from({ length: 500 }, (_, at) => laneOf('SETTLEMENT', `A${String(at)}`, 16)));
     expect([...lanes].sort((a, b) => a - b)).toEqual(Array.from({ length: 15 }, (_, at) => at + 1));
     expect(laneOf('PAYOUT', 'A7', 16)).toBe(laneOf('SETTLEMENT', 'A7', 16));
-    expect([laneOf('ALERT', 'A7', 16), laneOf('DAY_CLOSED', null, 16), laneOf('SETTLEMENT', 'A7', 1)]).toEqual([0, 0, 0]);
+    expect([laneOf('ALERT', 'A7', 16), laneOf('DAY_CLOSED', null, 16), laneOf('SETTLEMENT', 'A7', 1)]).toEqual([
+      0, 0, 0,
+    ]);
   });
 
   test('a row that is nobody’s business goes nowhere', () => {
@@ -108,7 +110,7 @@ test('a day that was settled, paid out, closed and corrected is told as it was',
     await relayOnce(place.database, [sink]);
     await relayOnce(place.database, [sink]);
     const told = [...sink.bodies.values()].map(
-      (text) => JSON.parse(text) as { type: string; subject?: string; data: Record<string, unknown> },
+      (text) => JSON.parse(text) as { type: string; subject?: string; data: Record<string, string | undefined> },
     );
     for (const event of told) {
       const topic = { settlement: 'SETTLEMENT', payout: 'PAYOUT', reversal: 'REVERSAL', dayClosed: 'DAY_CLOSED' }[
@@ -118,7 +120,7 @@ test('a day that was settled, paid out, closed and corrected is told as it was',
     }
     const lines = told.map(({ type, subject = '-', data }) => {
       const amount = data['netMinor'] ?? data['amountMinor'] ?? data['settlements'] ?? data['reverses'];
-      return `${type} ${subject} ${String(amount)} ${String(data['state'] ?? '')}`.trim();
+      return `${type} ${subject} ${String(amount)} ${data['state'] ?? ''}`.trim();
     });
     expect(lines.sort()).toEqual([
       'settle.dayClosed.v1 - 2',

@@ -57,7 +57,8 @@ describe.each(databaseKinds)('the way to what waits [%s]', (kind) => {
       };
     });
   }
-  const wayTo = (steps: readonly Step[], table: string): string => steps.find((step) => step.table === table)?.way ?? '';
+  const wayTo = (steps: readonly Step[], table: string): string =>
+    steps.find((step) => step.table === table)?.way ?? '';
 
   test('in a lane goes along the index of deliveries in their order, and to each message by its key', async () => {
     const { dialect } = await place.database.read((session) => Promise.resolve(session));

@@ -4,7 +4,7 @@ import { appendAlerts } from '../../src/outbox/append.js';
 import { fanOut } from '../../src/outbox/fanOut.js';
 import { laneOf } from '../../src/outbox/routing.js';
 import { confirmed } from '../../src/outbox/sink.js';
-import { endTurn, keepLanesOf, takeTurn } from '../../src/outbox/turns.js';
+import { endTurn, keepLanesOf, takeTurn, type Turn } from '../../src/outbox/turns.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
 import {
   countOf,
@@ -84,7 +84,16 @@ describe.each(databaseKinds)('the relay to others [%s]', (kind) => {
           ['id', 'topic', 'biz_no', 'batch_day', 'account_no', 'orders', 'payload', 'state', 'created_at', 'sent_at'],
           [
             [
-              ...[first - 1, 'LEDGER', 'S0.1.1', '2026-11-29', 'A1', 1, settlementPayload('A1', '2026-11-29', 5), 'SENT'],
+              ...[
+                first - 1,
+                'LEDGER',
+                'S0.1.1',
+                '2026-11-29',
+                'A1',
+                1,
+                settlementPayload('A1', '2026-11-29', 5),
+                'SENT',
+              ],
               ...['2026-11-30 00:00:00.000', '2026-11-30 00:00:00.000'],
             ],
           ],
@@ -130,7 +139,11 @@ describe.each(databaseKinds)('the relay to others [%s]', (kind) => {
 
   test.each([
     ['cannot be read', '{"v":1,', /cannot be read/],
-    ['is too large', settlementPayload('BAD', '2026-11-29', 1).replace('CARD', 'C'.repeat(20_000)), /this sink takes 10000/],
+    [
+      'is too large',
+      settlementPayload('BAD', '2026-11-29', 1).replace('CARD', 'C'.repeat(20_000)),
+      /this sink takes 10000/,
+    ],
   ])('a message that %s is parked at once, alone', async (_what, payload, reason) => {
     await givenSettlements(current.database, [
       { bizNo: 'S1.1.1', accountNo: 'BAD', payload },
@@ -187,7 +200,7 @@ describe.each(databaseKinds)('the relay to others [%s]', (kind) => {
     const second = await takeTurn(current.database, sink.name, 'second', 30_000);
     expect(second?.laneNo).toBe(first?.laneNo);
     const id = BigInt(await countOf(current.database, 'select outbox_id from delivery'));
-    await endTurn(current.database, first!, { sentIds: [id], ownIds: [], refusals: [], freeInMs: 0 }, moment);
+    await endTurn(current.database, first as Turn, { sentIds: [id], ownIds: [], refusals: [], freeInMs: 0 }, moment);
     expect(await deliveries(current.database)).toEqual(['scripted S1.1.1 SENT']);
     // The lane is the second one's still.
     expect(await countOf(current.database, `select count(*) from relay_lane where owner = 'second'`)).toBe(1);
@@ -246,7 +259,9 @@ describe.each(databaseKinds)('the relay to others [%s]', (kind) => {
     };
     await relayOnce(current.database, [sink], { once: false, signal: stop.signal });
     expect(sink.came.length).toBeLessThan(60);
-    expect(await countOf(current.database, `select count(*) from delivery where state = 'SENT'`)).toBe(sink.came.length);
+    expect(await countOf(current.database, `select count(*) from delivery where state = 'SENT'`)).toBe(
+      sink.came.length,
+    );
     await relayOnce(current.database, [sink]);
     expect([sink.came.length, new Set(sink.came).size]).toEqual([100, 100]);
   });

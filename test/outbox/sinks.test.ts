@@ -84,25 +84,31 @@ describe('a webhook', () => {
     expect(() => readWebhook(secret, { ...request, headers: {} })).toThrow(NotSigned);
   });
 
-  test.each([400, 409, 413, 415, 422, 500])('that answers %d does not want this message, and is given the others', async (status) => {
-    answer = ({ headers }, response) => {
-      response.writeHead(headers['idempotency-key'] === 'S1.1.2' ? status : 200).end('{"why":"secret text"}');
-    };
-    const { outcomes, trouble } = await sink.send(messages(3), go);
-    expect(trouble).toBeNull();
-    expect(outcomes.map(({ kind }) => kind)).toEqual(['CONFIRMED', 'REFUSED', 'CONFIRMED']);
-    expect(outcomes[1]).toEqual({ kind: 'REFUSED', reason: `HTTP status ${String(status)}.` });
-  });
+  test.each([400, 409, 413, 415, 422, 500])(
+    'that answers %d does not want this message, and is given the others',
+    async (status) => {
+      answer = ({ headers }, response) => {
+        response.writeHead(headers['idempotency-key'] === 'S1.1.2' ? status : 200).end('{"why":"secret text"}');
+      };
+      const { outcomes, trouble } = await sink.send(messages(3), go);
+      expect(trouble).toBeNull();
+      expect(outcomes.map(({ kind }) => kind)).toEqual(['CONFIRMED', 'REFUSED', 'CONFIRMED']);
+      expect(outcomes[1]).toEqual({ kind: 'REFUSED', reason: `HTTP status ${String(status)}.` });
+    },
+  );
 
-  test.each([301, 302, 307, 401, 403, 404, 429, 502, 503])('that answers %d is in trouble itself: the rest waits', async (status) => {
-    answer = (_request, response) => response.writeHead(status, { location: '/elsewhere', 'retry-after': '7' }).end();
-    const { outcomes, trouble, retryAfterMs } = await sink.send(messages(20), go);
-    expect(trouble).toMatch(`HTTP status ${String(status)}`);
-    expect(retryAfterMs).toBe([429, 503].includes(status) ? 7_000 : null);
-    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['UNSENT']));
-    expect(requests.length).toBeLessThanOrEqual(4);
-    expect(requests.every(({ path }) => path === '/hooks/settle')).toBe(true);
-  });
+  test.each([301, 302, 307, 401, 403, 404, 429, 502, 503])(
+    'that answers %d is in trouble itself: the rest waits',
+    async (status) => {
+      answer = (_request, response) => response.writeHead(status, { location: '/elsewhere', 'retry-after': '7' }).end();
+      const { outcomes, trouble, retryAfterMs } = await sink.send(messages(20), go);
+      expect(trouble).toMatch(`HTTP status ${String(status)}`);
+      expect(retryAfterMs).toBe([429, 503].includes(status) ? 7_000 : null);
+      expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['UNSENT']));
+      expect(requests.length).toBeLessThanOrEqual(4);
+      expect(requests.every(({ path }) => path === '/hooks/settle')).toBe(true);
+    },
+  );
 
   test('that does not answer in time, or cuts the connection, is in trouble', async () => {
     answer = () => undefined;

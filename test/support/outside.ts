@@ -3,7 +3,14 @@ import { repeatable } from '../../src/db/transaction.js';
 import { fromInstant, toBigInt, toText } from '../../src/db/values.js';
 import { relayOutside, type OutsideRelayPlan, type SinkTally } from '../../src/outbox/outsideRelay.js';
 import type { Routing } from '../../src/outbox/routing.js';
-import { confirmed, unsent, type OutsideSink, type Outgoing, type Sent, type SinkOutcome } from '../../src/outbox/sink.js';
+import {
+  confirmed,
+  unsent,
+  type OutsideSink,
+  type Outgoing,
+  type Sent,
+  type SinkOutcome,
+} from '../../src/outbox/sink.js';
 import { topics, type Topic } from '../../src/kernel/topics.js';
 
 export const moment = '2026-11-30T00:10:00.000Z';

@@ -1,6 +1,13 @@
 import Sqlite from 'better-sqlite3';
 import type { Channel, ChannelModel } from 'amqplib';
-import { consumeQueue, handleOnce, inboxTable, type Consuming, type Inbox, type SettleEvent } from '../../src/consumer/index.js';
+import {
+  consumeQueue,
+  handleOnce,
+  inboxTable,
+  type Consuming,
+  type Inbox,
+  type SettleEvent,
+} from '../../src/consumer/index.js';
 import type { Broker } from './broker.js';
 
 /** Somebody who receives our messages from a queue, and keeps what each of them did. */

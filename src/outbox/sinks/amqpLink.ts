@@ -75,9 +75,12 @@ export class AmqpLink {
       const { replyCode, replyText } = fields as { replyCode?: unknown; replyText?: unknown };
       this.returned.set(String(properties.messageId), `${String(replyCode)} ${String(replyText)}`);
     });
-    this.watch = setInterval(() => {
-      this.checkTime();
-    }, Math.min(1_000, options.confirmMsMax / 4));
+    this.watch = setInterval(
+      () => {
+        this.checkTime();
+      },
+      Math.min(1_000, options.confirmMsMax / 4),
+    );
     this.watch.unref();
   }
 
@@ -162,7 +165,7 @@ export class AmqpLink {
     // A lost connection answers for what is on its way too: then nobody knows.
     if (this.failure !== null) return unsent;
     if (error !== null && error !== undefined) {
-      return /nack/.test(String(error)) ? { kind: 'UNCLEAR', reason: 'The broker refused it (nack).' } : unsent;
+      return error instanceof Error && error.message.includes('nack') ? { kind: 'UNCLEAR', reason: 'The broker refused it (nack).' } : unsent;
     }
     const returned = this.returned.get(id);
     return returned === undefined

@@ -66,7 +66,7 @@ async function cutTornLine(file: FileHandle): Promise<void> {
 /** Where the last line ends. */
 async function endOfLines(file: FileHandle, size: number): Promise<number> {
   const block = Buffer.alloc(Math.min(blockBytes, size));
-  for (let end = size; end > 0; ) {
+  for (let end = size; end > 0;) {
     const start = Math.max(0, end - block.length);
     const { bytesRead } = await file.read(block, 0, end - start, start);
     const at = block.subarray(0, bytesRead).lastIndexOf(newline);
