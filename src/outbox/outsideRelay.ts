@@ -111,7 +111,7 @@ class Relay {
     const since = announcedSince(routing);
     while (!signal.aborted) {
       if (since !== undefined) await announceClosedDays(this.database, since, now);
-      for (let seen = -1; seen !== 0 && !isOver(signal); ) seen = await fanOut(this.database, routing, cursor);
+      for (let seen = -1; seen !== 0 && !isOver(signal);) seen = await fanOut(this.database, routing, cursor);
       if (once) break;
       await pause(idleMs, signal);
     }

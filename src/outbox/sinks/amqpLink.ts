@@ -165,7 +165,9 @@ export class AmqpLink {
     // A lost connection answers for what is on its way too: then nobody knows.
     if (this.failure !== null) return unsent;
     if (error !== null && error !== undefined) {
-      return error instanceof Error && error.message.includes('nack') ? { kind: 'UNCLEAR', reason: 'The broker refused it (nack).' } : unsent;
+      return error instanceof Error && error.message.includes('nack')
+        ? { kind: 'UNCLEAR', reason: 'The broker refused it (nack).' }
+        : unsent;
     }
     const returned = this.returned.get(id);
     return returned === undefined
