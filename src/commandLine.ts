@@ -1,5 +1,6 @@
 import { Command as Program, Option } from 'commander';
 import { readFileSync } from 'node:fs';
+import { addDepositCommands } from './commandLineDeposits.js';
 import { addLedgerCommands, wholeNumber, type Load } from './commandLineLedger.js';
 import { addOperatorCommands } from './commandLineOperators.js';
 import { addOutboxCommands } from './commandLineOutbox.js';
@@ -272,6 +273,7 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
 
   addLedgerCommands(program, { on, examples });
   addPayoutCommands(program, { on, examples });
+  addDepositCommands(program, { on, examples });
 
   addOutboxCommands(program, { on, examples });
 

@@ -6,6 +6,7 @@ import { shown } from './kernel/printable.js';
 import { readSmallFile } from './kernel/smallFile.js';
 import { isTree, yamlTree, type Tree } from './kernel/yamlTree.js';
 import { calendarSchema } from './configCalendar.js';
+import { chainsSchema, depositsSchema } from './configDeposits.js';
 import { channelsSchema, payoutsSchema } from './configPayouts.js';
 import { outboxSchema, routesSchema, sinksSchema } from './configSinks.js';
 import { duration } from './configValues.js';
@@ -67,6 +68,8 @@ export const configSchema = z.strictObject({
   sinks: sinksSchema,
   routes: routesSchema,
   outbox: outboxSchema,
+  deposits: depositsSchema,
+  chains: chainsSchema,
   report: z.strictObject({ dir: z.string().meta({ description: 'the path of a folder' }).optional() }).prefault({}),
 });
 
@@ -150,7 +153,7 @@ function kindOfValue(value: unknown, path: readonly string[]): string {
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (typeof value !== 'string') return 'a mapping';
-  return ['database', 'channels', 'sinks'].includes(path[0] ?? '') || keysAt(path).length > 0
+  return ['database', 'channels', 'sinks', 'chains'].includes(path[0] ?? '') || keysAt(path).length > 0
     ? 'another text'
     : `the text ${shown(value)}`;
 }

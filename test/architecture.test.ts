@@ -117,6 +117,7 @@ describe('imports', () => {
     'configPayouts.ts': ['kernel', 'configValues.ts'],
     'configStatements.ts': ['kernel', 'configValues.ts'],
     'configSinks.ts': ['kernel', 'configValues.ts', 'configPayouts.ts'],
+    'configDeposits.ts': ['kernel', 'configValues.ts', 'configPayouts.ts'],
     'config.ts': [
       'kernel',
       'db',
@@ -124,6 +125,7 @@ describe('imports', () => {
       'configCalendar.ts',
       'configPayouts.ts',
       'configSinks.ts',
+      'configDeposits.ts',
       'configStatements.ts',
     ],
     'configShow.ts': ['kernel', 'config.ts'],
@@ -138,6 +140,7 @@ describe('imports', () => {
       'configValues.ts',
       'configPayouts.ts',
       'configSinks.ts',
+      'configDeposits.ts',
       'migrations',
       'reconciliation',
       'doctor',
@@ -148,6 +151,7 @@ describe('imports', () => {
     'commandLinePayouts.ts': ['commands', 'commandLineLedger.ts'],
     'commandLineOperators.ts': ['commands', 'commandLineLedger.ts'],
     'commandLineOutbox.ts': ['commands', 'commandLineLedger.ts'],
+    'commandLineDeposits.ts': ['commands', 'commandLineLedger.ts'],
     'commandLine.ts': [
       'kernel',
       'commands',
@@ -155,6 +159,7 @@ describe('imports', () => {
       'commandLineOperators.ts',
       'commandLineOutbox.ts',
       'commandLinePayouts.ts',
+      'commandLineDeposits.ts',
     ],
     // What receivers of our messages use: it takes pure functions and the shapes of messages, and touches no database.
     consumer: ['kernel', 'outbox', 'payouts'],

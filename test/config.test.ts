@@ -105,6 +105,14 @@ describe('precedence', () => {
       shard: {},
       payouts: { channelByCurrency: {}, namespace: 'settle' },
       channels: {},
+      deposits: {
+        ...{ rpcTimeout: 5_000, rpcRetries: 2, rpcBatchSize: 50, rpcConcurrency: 4, planMaxAge: 5_000 },
+        ...{ clockSkewSeconds: 60, lateGraceSeconds: 0, rulesVersion: 1, scenes: {} },
+        review: { timeout: 1_800_000, action: 'auto-reject', executeApproved: false, limit: 50 },
+        retry: { maxAttempts: 3, limit: 50 },
+        audit: { olderThanMinutes: 60, limit: 50, onlyRisky: true },
+      },
+      chains: {},
       report: {},
     });
   });

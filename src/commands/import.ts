@@ -32,7 +32,8 @@ const beneficiaries: Command<ImportOptions> = (context, { files }) =>
 
 export const importCommands = { orders, accounts, 'fee-plans': feePlans, terms, beneficiaries };
 
-async function importAndTell<Row extends object>(
+/** Imports files of one kind and tells what became of each row; gives the exit code. */
+export async function importAndTell<Row extends object>(
   context: CommandContext,
   files: readonly string[],
   kind: ImportKind<Row>,

@@ -4,7 +4,15 @@ import type { Session } from './session.js';
 import { toText } from './values.js';
 
 /** Tables whose rows are only ever added, each with a trigger against UPDATE and one against DELETE. */
-const tables = ['journal_entry', 'ledger_entry', 'chain_link', 'payout_move', 'payout_review'] as const;
+const tables = [
+  'journal_entry',
+  'ledger_entry',
+  'chain_link',
+  'payout_move',
+  'payout_review',
+  'deposit_transaction',
+  'deposit_log',
+] as const;
 
 /** The trigger against entries on a closed day. */
 const closedDay = 'journal_entry_closed_day';

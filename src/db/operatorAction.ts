@@ -25,6 +25,22 @@ export function requireDecision(decision: Decision): void {
   }
 }
 
+/** Keeps who did what by hand, and why, with the change itself. */
+export async function recordAction(
+  trx: Transaction,
+  action: string,
+  subject: string,
+  decision: Decision,
+): Promise<void> {
+  await trx.change('insert into operator_action (at, action, subject, by_name, reason) values (?, ?, ?, ?, ?)', [
+    fromInstant(trx.dialect, decision.at),
+    action,
+    subject,
+    decision.by,
+    decision.reason,
+  ]);
+}
+
 /**
  * A unit of work that changes something by hand and records who did it in the same transaction. `work` gives what was
  * changed in words for the record, or null when nothing was, in which case nothing is recorded.
@@ -39,15 +55,7 @@ export function audited<T>(
     name: action,
     work: async (trx) => {
       const { subject, result } = await work(trx);
-      if (subject !== null) {
-        await trx.change('insert into operator_action (at, action, subject, by_name, reason) values (?, ?, ?, ?, ?)', [
-          fromInstant(trx.dialect, decision.at),
-          action,
-          subject,
-          decision.by,
-          decision.reason,
-        ]);
-      }
+      if (subject !== null) await recordAction(trx, action, subject, decision);
       last = result;
       return result;
     },

@@ -51,11 +51,37 @@ export const payoutMoves = {
   FAILED: {},
 } as const;
 
+/** A local order that is paid on a chain, in the words of its source. One that is paid never waits again. */
+export const depositOrderMoves = {
+  pending: { pay: 'success', close: 'closed' },
+  success: { refund: 'refunded' },
+  closed: {},
+  refunded: {},
+} as const;
+
+/** What people, or the time, say of a plan: only what is approved is ever executed, once. */
+export const depositReviewMoves = {
+  open: { approve: 'approved', reject: 'rejected' },
+  approved: { execute: 'executed', reject: 'rejected' },
+  rejected: { approve: 'approved' }, // by a person who comes after the time did
+  executed: {},
+} as const;
+
+/** What an audit of settled deposits found. Closing one moves no money. */
+export const depositFindingMoves = {
+  open: { resolve: 'resolved', ignore: 'ignored' },
+  resolved: {},
+  ignored: {},
+} as const;
+
 export type OrderState = keyof typeof orderMoves;
 export type BatchState = keyof typeof batchMoves;
 export type RunState = keyof typeof runMoves;
 export type MessageState = keyof typeof messageMoves;
 export type PayoutState = keyof typeof payoutMoves;
+export type DepositOrderStatus = keyof typeof depositOrderMoves;
+export type DepositReviewState = keyof typeof depositReviewMoves;
+export type DepositFindingState = keyof typeof depositFindingMoves;
 type EventOf<M> = { [State in keyof M]: keyof M[State] }[keyof M];
 export type PayoutEvent = EventOf<typeof payoutMoves>;
 

@@ -39,6 +39,13 @@ export type RowFaultCode =
   | 'TERMS_IN_USE'
   | 'BAD_DESTINATION'
   | 'BENEFICIARY_TWICE'
+  | 'BAD_INSTANT'
+  | 'order-invalid'
+  | 'address-checksum-invalid'
+  | 'amount-raw-invalid'
+  | 'transaction-hash-invalid'
+  | 'chain-not-configured'
+  | 'token-not-allowed'
   | 'DUPLICATE_CONFLICT';
 
 export interface RowFault {

@@ -22,6 +22,23 @@ function* outboxRows(messages: Iterable<SettlementMessage>, createdAt: string): 
   }
 }
 
+/** What another part of the program is to do once the transaction is committed; it does it once for each number. */
+export interface Task {
+  readonly topic: string;
+  readonly bizNo: string;
+  readonly batchDay: BatchDay;
+  readonly accountNo: string | null;
+  /** JSON; money in it as text. */
+  readonly payload: string;
+}
+
+/** Adds a task inside the transaction that makes it due. */
+export async function appendTask(trx: Transaction, task: Task, now: string): Promise<void> {
+  const { topic, bizNo, batchDay, accountNo, payload } = task;
+  const createdAt = fromInstant(trx.dialect, now);
+  await trx.insertMany('outbox', columns, [[topic, bizNo, batchDay, accountNo, 0, payload, 'NEW', createdAt]]);
+}
+
 /** Something that a person must look at. Carries no account number of a bank, no secret, and no answer as it came. */
 export interface Alert {
   /** One per cause: a second alert under the same number is not written. */
