@@ -50,7 +50,7 @@ export function reviewsText(reviews: readonly Review[]): string {
     columns,
     reviews.map((review) => [
       ...[review.outTradeNo, review.state, review.planState, review.codes.join(', ') || '-'],
-      ...[`${review.transactionHash.slice(0, 10)}…:${String(review.logIndex ?? '?')}`, momentText(review.openedAt)],
+      ...[`${review.transactionHash.slice(0, 10)}…`, momentText(review.openedAt)],
       ...[review.decidedBy ?? '-', review.lastCode ?? '-', review.fingerprint],
     ]),
   );

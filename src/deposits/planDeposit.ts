@@ -41,6 +41,8 @@ export interface DepositPlan {
   readonly reasonCodes: readonly ReasonCode[];
   readonly checks: readonly Check[];
   readonly transactionHash: string | null;
+  /** What was said to be the event; null where it was chosen. */
+  readonly claimedLogIndex: number | null;
   readonly event: TransferEvent | null;
   readonly candidates: readonly Transfer[];
   /** Blocks from that of the receipt to the head, both counted; null where there is no receipt. */
@@ -97,6 +99,7 @@ export function planDeposit(facts: PlanFacts, rules: PlanRules, submitted: strin
     reasonCodes: codes,
     checks,
     transactionHash,
+    claimedLogIndex: facts.logIndex,
     event,
     candidates: choice?.candidates ?? [],
     confirmations: receipt === null || answers === null ? null : confirmationsOf(answers.head, receipt.blockNumber),

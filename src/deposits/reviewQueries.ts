@@ -9,6 +9,7 @@ export interface Review {
   readonly outTradeNo: string;
   readonly fingerprint: string;
   readonly transactionHash: string;
+  /** What was said to be the event; null where the plan chose it. */
   readonly logIndex: number | null;
   readonly planState: string;
   readonly codes: readonly string[];

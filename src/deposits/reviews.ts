@@ -51,7 +51,7 @@ async function insertReview(trx: Transaction, plan: DepositPlan, actor: string, 
        (out_trade_no, fingerprint, transaction_hash, log_index, plan_state, codes, evidence, opened_at, opened_by)
      values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     [
-      ...[plan.outTradeNo, plan.reviewFingerprint, plan.transactionHash, plan.event?.logIndex ?? null, plan.state],
+      ...[plan.outTradeNo, plan.reviewFingerprint, plan.transactionHash, plan.claimedLogIndex, plan.state],
       ...[plan.reasonCodes.join(','), evidenceOf(plan), fromInstant(trx.dialect, now), actor],
     ],
   );
@@ -86,7 +86,7 @@ export async function approveReview(
     const id = before?.id ?? (await insertReview(trx, plan, person.by, person.at));
     const from = before?.state ?? 'open';
     if (from === 'approved' || from === 'executed') return { subject: null, result: false };
-    await decide(trx, { id, outTradeNo, fingerprint, from }, 'approve', person, null);
+    requireDecided(await decide(trx, { id, outTradeNo, fingerprint, from }, 'approve', person, null), outTradeNo);
     return { subject: `deposit ${outTradeNo}`, result: true };
   });
   const applied = await afterOthers(() => database.transact(unit));
@@ -111,7 +111,7 @@ export async function rejectReview(
         next: `settle deposit show ${outTradeNo}`,
       });
     }
-    await decide(trx, { ...before, from: before.state }, 'reject', person, null);
+    requireDecided(await decide(trx, { ...before, from: before.state }, 'reject', person, null), outTradeNo);
     return { subject: `deposit ${outTradeNo}`, result: true };
   });
   const applied = await database.transact(unit);
@@ -128,23 +128,24 @@ export async function decideByTime(
 ): Promise<boolean> {
   const unit = repeatable('decide a deposit review by time', async (trx) => {
     const before = await reviewOf(trx, review.outTradeNo, review.fingerprint);
-    if (before?.state !== 'open') return false;
-    await decide(trx, { ...before, from: 'open' }, event, decision, code);
-    return true;
+    return before?.state === 'open' && decide(trx, { ...before, from: 'open' }, event, decision, code);
   });
   return database.transact(unit);
 }
 
 type Target = Pick<Review, 'id' | 'outTradeNo' | 'fingerprint'> & { from: Review['state'] };
 
-/** `code` is null for a person, and the reason of the time otherwise. */
+/**
+ * `code` is null for a person, and the reason of the time otherwise. False, with nothing written, when somebody else has
+ * moved the review since it was read.
+ */
 async function decide(
   trx: Transaction,
   { id, outTradeNo, fingerprint, from }: Target,
   event: 'approve' | 'reject',
   { by, reason, at }: Decision,
   code: string | null,
-): Promise<void> {
+): Promise<boolean> {
   const to = move(depositReviewMoves, from, event);
   const moved = await trx.change(
     `update deposit_review set state = ?, version = version + 1, decided_at = ?, decided_by = ?, is_auto = ?,
@@ -152,18 +153,18 @@ async function decide(
       where id = ? and state = ?`,
     [to, fromInstant(trx.dialect, at), by, code === null ? 0 : 1, id, from],
   );
-  if (moved !== 1) {
-    throw new SettleError(
-      'DEPOSIT_NOT_APPROVABLE',
-      `Somebody else decided over deposit ${outTradeNo} in this moment.`,
-      {
-        details: { outTradeNo },
-        next: `settle deposit show ${outTradeNo}`,
-      },
-    );
-  }
+  if (moved !== 1) return false;
   const action = code === null ? event : `auto-${event}`;
   await log(trx, { outTradeNo, reviewId: id, actor: by, action, from, to, code, fingerprint, reason }, at);
+  return true;
+}
+
+function requireDecided(isDecided: boolean, outTradeNo: string): void {
+  if (isDecided) return;
+  throw new SettleError('DEPOSIT_NOT_APPROVABLE', `Somebody else decided over deposit ${outTradeNo} in this moment.`, {
+    details: { outTradeNo },
+    next: `settle deposit show ${outTradeNo}`,
+  });
 }
 
 function requireApprovable(plan: DepositPlan, fingerprint: string): void {

@@ -1,4 +1,5 @@
 import type { Database } from '../../src/db/database.js';
+import { repeatable } from '../../src/db/transaction.js';
 import type { ChainRules, DepositOrder, PlanRules, TokenRules } from '../../src/deposits/deposit.js';
 import type { DepositRow } from '../../src/deposits/depositRow.js';
 import { storeDeposits } from '../../src/deposits/importDeposits.js';
@@ -198,4 +199,15 @@ export async function depositLines(database: Database): Promise<string[]> {
     const place = hash === null ? '' : ` ${String(hash).slice(0, 6)}:${String(index)}`;
     return `${String(no)} ${String(status)}${place}`;
   });
+}
+
+/** Takes everything away that a test of deposits leaves; for a suite whose database has no triggers any more. */
+export async function emptyDeposits(database: Database): Promise<void> {
+  const tables = ['deposit_order', 'deposit_transaction', 'deposit_review', 'deposit_log', 'deposit_finding'];
+  tables.push('deposit_audit_place', 'outbox', 'operator_action', 'settlement_order', 'account');
+  await database.transact(
+    repeatable('empty', async (trx) => {
+      for (const table of tables) await trx.change(`delete from ${table}`);
+    }),
+  );
 }
