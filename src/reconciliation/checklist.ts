@@ -23,6 +23,7 @@ export const verifyChecks = {
   reversal: 'a reversal takes back a settled order of its kind, never more than there was',
   payout: 'a payout is where its audit trail ends, and booked once for each move that moves money',
   'payout-transit': 'payouts on their way add up to what the ledger has in transit',
+  deposit: 'a settled deposit has one order, one event, one executed review and one message, and they say the same',
   'sub-ledger': "the merchants' nets add up to their control account",
   'trial-balance': 'debits equal credits over the whole ledger',
 } as const;

@@ -11,6 +11,7 @@ import { checkWindow } from './chunkChecks.js';
 import { chunkWindows } from './chunkRows.js';
 import { checkDay } from './dayChecks.js';
 import { everyDay, requireBatch } from './days.js';
+import { checkDeposits } from './depositChecks.js';
 import { checkPayouts } from './payoutChecks.js';
 import { checkPeriod, readPeriod } from './period.js';
 import { checkReversals } from './reversalChecks.js';
@@ -49,6 +50,7 @@ export async function verifyBooks(database: Database, options: VerifyOptions = {
     await checkStrays(session, checklist);
     await checkReversals(session, checklist);
     await checkPayouts(session, checklist, batchDay);
+    await checkDeposits(session, checklist);
     await checkAppendOnly(session, checklist);
     await checkLedger(session, checklist);
     await checkControl(session, checklist);
