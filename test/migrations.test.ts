@@ -15,6 +15,9 @@ import { cancellationCodes } from '../src/kernel/cancellation.js';
 import {
   accountStates,
   batchMoves,
+  depositFindingMoves,
+  depositOrderMoves,
+  depositReviewMoves,
   messageMoves,
   orderMoves,
   orderTypes,
@@ -69,6 +72,9 @@ describe('the statements', () => {
     expect([...listed('outbox', 'state')].sort()).toEqual(Object.keys(messageMoves).sort());
     expect([...listed('delivery', 'state')].sort()).toEqual(Object.keys(messageMoves).sort());
     expect(listed('account', 'state')).toEqual([...accountStates]);
+    expect(listed('deposit_order', 'status')).toEqual(Object.keys(depositOrderMoves));
+    expect(listed('deposit_review', 'state')).toEqual(Object.keys(depositReviewMoves));
+    expect(listed('deposit_finding', 'state')).toEqual(Object.keys(depositFindingMoves));
     for (const [table, column] of [
       ['payout', 'state'],
       ['payout_move', 'from_state'],

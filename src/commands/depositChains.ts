@@ -1,5 +1,5 @@
 import { addDays } from '../kernel/batchDay.js';
-import { dueDay } from '../batch/calendar.js';
+import { businessDayFrom, dueDay } from '../batch/calendar.js';
 import type { ChainSettings } from '../configDeposits.js';
 import { readAddress, checksummed } from '../deposits/address.js';
 import { askNode } from '../deposits/chainNode.js';
@@ -61,9 +61,9 @@ export function allChainRules({ config }: Pick<CommandContext, 'config'>): Map<s
   return new Map(enabled.map(([name, settings]) => [name, chainRules(name, settings)]));
 }
 
-/** The batch day that takes what happens now: the one after the last whose cut-off has passed. */
+/** The batch day that takes what happens now: the business day after the last whose cut-off has passed. */
 export function openDay({ config, clock }: Pick<CommandContext, 'config' | 'clock'>): string {
-  return addDays(dueDay(clock.now(), config.calendar), 1);
+  return businessDayFrom(addDays(dueDay(clock.now(), config.calendar), 1), config.calendar);
 }
 
 /**

@@ -1,4 +1,7 @@
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { makeMemoryFolder } from './memoryFolder.mjs';
 
 /** Builds the program (tests start it as a process) and starts the one private database server that all test files share. */
@@ -9,6 +12,9 @@ export default async function globalSetup() {
   if (build.status !== 0) throw new Error(`The build fails:\n${build.stdout}${build.stderr}`);
   globalThis.settleMemoryFolder = makeMemoryFolder();
   if (globalThis.settleMemoryFolder !== null) process.env.TMPDIR = globalThis.settleMemoryFolder;
+  // Nodes of chains leave their process ids here, so that none outlives the tests.
+  globalThis.settleTestNodes = mkdtempSync(join(tmpdir(), 'settle-test-nodes-'));
+  process.env.SETTLE_TEST_NODES = globalThis.settleTestNodes;
   const given = process.env.SETTLE_TEST_MYSQL_URL;
   if (given !== undefined && given !== '') {
     process.env.SETTLE_TEST_SERVER = given.endsWith('/') ? given : `${given}/`;

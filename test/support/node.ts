@@ -48,6 +48,7 @@ interface SendOptions {
   from?: string;
   nonce?: bigint;
   gasPrice?: bigint;
+  gas?: bigint;
   wait?: boolean;
 }
 
@@ -146,12 +147,12 @@ export class TestNode {
     return this.rpc<string>('eth_getTransactionCount', account, 'latest');
   }
 
-  private submit(call: { to?: string; data: string }, { from, nonce, gasPrice }: SendOptions): Promise<string> {
+  private submit(call: { to?: string; data: string }, { from, nonce, gasPrice, gas }: SendOptions): Promise<string> {
     const hex = (value: bigint): string => `0x${value.toString(16)}`;
     return this.rpc<string>('eth_sendTransaction', {
       from: from ?? this.account(0),
       // Explicit, so that a call that will be reverted is mined and not refused before.
-      gas: hex(2_000_000n),
+      gas: hex(gas ?? 2_000_000n),
       gasPrice: hex(gasPrice ?? 3_000_000_000n),
       ...(nonce === undefined ? {} : { nonce: hex(nonce) }),
       ...call,
