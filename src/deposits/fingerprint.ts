@@ -42,13 +42,15 @@ export function reviewFingerprint(reviewed: Reviewed, { rulesVersion }: Pick<Pla
     value: event?.value ?? null,
     removed: event?.removed ?? null,
     state,
-    reasonCodes: [...new Set(codes)].sort().join(','),
+    reasonCodes: codes.length === 0 ? '' : [...new Set(codes)].sort().join(','),
   });
   return `${String(format)}:${createHash('sha256').update(text).digest('hex')}`;
 }
 
 /** JSON with its keys in the order of their letters and every value as text; what is absent is an empty text. */
 export function canonicalJson(fields: Readonly<Record<string, string | number | bigint | boolean | null>>): string {
-  const keys = Object.keys(fields).sort();
-  return JSON.stringify(Object.fromEntries(keys.map((key) => [key, String(fields[key] ?? '')])));
+  const parts = Object.keys(fields)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${JSON.stringify(String(fields[key] ?? ''))}`);
+  return `{${parts.join(',')}}`;
 }

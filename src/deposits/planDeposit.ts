@@ -91,7 +91,7 @@ export function planDeposit(facts: PlanFacts, rules: PlanRules, submitted: strin
   const shown = { order, chain, transactionHash, event, required, state: before.state, codes: before.codes };
   const fingerprint = order === null ? null : reviewFingerprint({ ...shown, order }, rules);
   if (submitted !== null && fingerprint !== submitted) note(20, 'review-fingerprint-mismatched');
-  const { state, codes, checks } = concluded(failures, { without, executing: submitted !== null });
+  const { state, codes, checks } = submitted === null ? before : concluded(failures, { without, executing: true });
   return {
     outTradeNo: facts.outTradeNo,
     state,

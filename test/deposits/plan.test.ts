@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { checksummed, readAddress } from '../../src/deposits/address.js';
@@ -21,6 +22,7 @@ import {
   receiver,
   token,
   transaction,
+  transferLog,
   usdt,
 } from '../support/deposits.js';
 
@@ -91,7 +93,7 @@ describe('each reason', () => {
     ],
     ['transfer-missing', 'blocked', logs([])],
     ['transfer-missing', 'blocked', { logIndex: 9 }],
-    ['transfer-shape-unsupported', 'blocked', logs([{ topics: receiptOf().logs[0]!.topics.slice(0, 1) }])],
+    ['transfer-shape-unsupported', 'blocked', logs([{ topics: transferLog().topics.slice(0, 1) }])],
     ['transfer-ambiguous', 'review_required', logs([{}, {}])],
     ['transfer-removed', 'blocked', logs([{ removed: true }])],
     ['token-contract-mismatch', 'blocked', logs([{ address: otherToken }])],
@@ -131,6 +133,8 @@ describe('each reason', () => {
       ]);
       expect(code).toMatch(/^[a-z][a-z0-9-]{1,39}$/);
     }
+    const page = readFileSync('docs/deposits.md', 'utf8');
+    expect(reasonCodes.filter((code) => !page.includes(`\n| \`${code}\` | `))).toEqual([]);
     const made = new Set([...cases.map(([code]) => code), 'rpc-head-stale', 'review-fingerprint-mismatched']);
     // What no plan gives: of import, of configuration, of executing, and of audits.
     const elsewhere = [
@@ -256,11 +260,12 @@ describe('the event', () => {
   });
 
   test('is a Transfer of ERC-20 or none: NFT, unindexed, dirty addresses and short data are not read', () => {
-    const good = receiptOf().logs[0]!;
+    const good = transferLog();
+    const [first = '', from = ''] = good.topics;
     const strange = [
       { topics: [...good.topics, `0x${'0'.repeat(63)}1`], data: '0x' },
-      { topics: [good.topics[0]!], data: `0x${'0'.repeat(192)}` },
-      { topics: [good.topics[0]!, good.topics[1]!, `0x${'f'.repeat(64)}`] },
+      { topics: [first], data: `0x${'0'.repeat(192)}` },
+      { topics: [first, from, `0x${'f'.repeat(64)}`] },
       { data: '0x01' },
     ];
     for (const log of strange) expect(planOf(among(log)).reasonCode).toBe('transfer-shape-unsupported');

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { auditSettlements, recheckFinding } from '../../src/deposits/audit.js';
 import { runAuto, type AutoRules } from '../../src/deposits/auto.js';
 import { stepsOf } from '../../src/deposits/compensation.js';
-import { markFindings, openFindings } from '../../src/deposits/findings.js';
+import { markFindings, openFindings, type Finding } from '../../src/deposits/findings.js';
 import { planOne } from '../../src/deposits/planner.js';
 import { approveReview, openReviews, rejectReview } from '../../src/deposits/reviews.js';
-import { reviewOf, reviewsIn } from '../../src/deposits/reviewQueries.js';
+import { reviewOf, reviewsIn, type Review } from '../../src/deposits/reviewQueries.js';
 import type { SettlePorts } from '../../src/deposits/settleDeposit.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
 import {
@@ -174,7 +174,7 @@ describe.each(databaseKinds)('reviews [%s]', (kind) => {
     chain.usual = answersOf();
     expect(await auto(rules)).toMatchObject({ settled: 0 });
     const [left] = await place.database.read((session) => reviewsIn(session, 'approved', 1));
-    expect(await settleNow(place.database, ports(), left!)).toMatchObject({ outcome: 'settled' });
+    expect(await settleNow(place.database, ports(), left as Review)).toMatchObject({ outcome: 'settled' });
   });
 
   test('that failed for what will not pass are not tried again, and told once', async () => {
@@ -288,8 +288,9 @@ describe.each(databaseKinds)('reviews [%s]', (kind) => {
     test('writes one finding however often it sees it, alerts once, and marking moves nothing else', async () => {
       chain.usual = answersOf({ receipt: null, block: null });
       for (let round = 0; round < 3; round += 1) await audit();
-      const [finding, ...others] = await place.database.read((session) => openFindings(session, 10));
+      const [first, ...others] = await place.database.read((session) => openFindings(session, 10));
       expect(others).toEqual([]);
+      const finding = first as Finding;
       expect(finding).toMatchObject({
         code: 'chain-transaction-dropped',
         seen: 3,
@@ -297,17 +298,17 @@ describe.each(databaseKinds)('reviews [%s]', (kind) => {
         risk: 'high',
       });
       expect(await alerts(place.database)).toHaveLength(1);
-      expect(stepsOf(finding!).map(({ action }) => action)).toEqual(['recheck-later', 'manual-compensation']);
-      expect(await recheckFinding(place.database, ports(), finding!.id)).toMatchObject({ stillRisky: true });
+      expect(stepsOf(finding).map(({ action }) => action)).toEqual(['recheck-later', 'manual-compensation']);
+      expect(await recheckFinding(place.database, ports(), finding.id)).toMatchObject({ stillRisky: true });
       chain.usual = answersOf();
       const before = await depositRows(place.database);
-      expect(await recheckFinding(place.database, ports(), finding!.id)).toMatchObject({ stillRisky: false });
+      expect(await recheckFinding(place.database, ports(), finding.id)).toMatchObject({ stillRisky: false });
       expect(await depositRows(place.database)).toEqual(before);
-      await expect(markFindings(place.database, [finding!.id, 999n], 'resolve', bob)).rejects.toMatchObject({
+      await expect(markFindings(place.database, [finding.id, 999n], 'resolve', bob)).rejects.toMatchObject({
         code: 'NOT_FOUND',
       });
-      expect((await markFindings(place.database, [finding!.id], 'resolve', bob)).marked).toHaveLength(1);
-      expect((await markFindings(place.database, [finding!.id], 'ignore', bob)).already).toHaveLength(1);
+      expect((await markFindings(place.database, [finding.id], 'resolve', bob)).marked).toHaveLength(1);
+      expect((await markFindings(place.database, [finding.id], 'ignore', bob)).already).toHaveLength(1);
       const unchanged = (rows: string[]) => rows.filter((row) => !/^deposit_(finding|log)/.test(row));
       expect(unchanged(await depositRows(place.database))).toEqual(unchanged(before));
       chain.usual = answersOf({ receipt: null, block: null });

@@ -5,6 +5,7 @@ import { triggerSql } from '../../src/db/appendOnly.js';
 import { repeatable } from '../../src/db/transaction.js';
 import { deliverDeposits } from '../../src/commands/depositScenes.js';
 import { planOne, planPending } from '../../src/deposits/planner.js';
+import type { Review } from '../../src/deposits/reviewQueries.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
 import { day, runDay } from '../support/day.js';
 import {
@@ -130,7 +131,7 @@ describe.each(databaseKinds)('settling [%s]', (kind) => {
     ];
     const outcomes = await Promise.all(
       Array.from({ length: 16 }, async (_, at) => {
-        const review = reviews[at % 2] as (typeof reviews)[number];
+        const review = reviews[at % 2] as Review;
         const outcome = await settleNow(place.database, chain.ports(), review);
         return { no: review.outTradeNo, told: outcome.outcome === 'skipped' ? outcome.code : outcome.outcome };
       }),
@@ -146,7 +147,7 @@ describe.each(databaseKinds)('settling [%s]', (kind) => {
     expect(await scalar('select count(*) from deposit_transaction')).toBe('1');
     expect(await scalar(`select count(*) from outbox where topic = 'DEPOSIT'`)).toBe('1');
     expect(await scalar(`select count(*) from deposit_order where status = 'success'`)).toBe('1');
-    const again = await settleNow(place.database, chain.ports(), reviews[winner === 'R-1' ? 1 : 0]!);
+    const again = await settleNow(place.database, chain.ports(), reviews[winner === 'R-1' ? 1 : 0] as Review);
     expect(again).toMatchObject({ outcome: 'skipped', code: 'transfer-already-consumed' });
   });
 
@@ -158,7 +159,7 @@ describe.each(databaseKinds)('settling [%s]', (kind) => {
       await approved(place.database, chain.ports(), 'R-1', 1),
     ];
     const told = await Promise.all(
-      Array.from({ length: 16 }, (_, at) => settleNow(place.database, chain.ports(), reviews[at % 2]!)),
+      Array.from({ length: 16 }, (_, at) => settleNow(place.database, chain.ports(), reviews[at % 2] as Review)),
     );
     expect(told.filter(({ outcome }) => outcome === 'settled')).toHaveLength(1);
     const skipped = told.flatMap((one) => (one.outcome === 'skipped' ? [one.code] : []));

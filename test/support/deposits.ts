@@ -1,5 +1,6 @@
 import type { Database } from '../../src/db/database.js';
 import { repeatable } from '../../src/db/transaction.js';
+import { toText } from '../../src/db/values.js';
 import type { ChainRules, DepositOrder, PlanRules, TokenRules } from '../../src/deposits/deposit.js';
 import type { DepositRow } from '../../src/deposits/depositRow.js';
 import { storeDeposits } from '../../src/deposits/importDeposits.js';
@@ -196,7 +197,7 @@ export async function depositLines(database: Database): Promise<string[]> {
     ),
   );
   return rows.map(([no, status, hash, index]) => {
-    const place = hash === null ? '' : ` ${String(hash).slice(0, 6)}:${String(index)}`;
+    const place = hash === null ? '' : ` ${toText(hash).slice(0, 6)}:${String(index)}`;
     return `${String(no)} ${String(status)}${place}`;
   });
 }
