@@ -3,6 +3,7 @@ import * as terms from './0002_terms.js';
 import * as books from './0003_books.js';
 import * as payouts from './0004_payouts.js';
 import * as sinks from './0005_sinks.js';
+import * as statements from './0006_statements.js';
 import * as deposits from './0007_deposits.js';
 import type { Vocabulary } from './vocabulary.js';
 
@@ -19,5 +20,6 @@ export const migrations: readonly Migration[] = [
   { name: '0003_books', ...books },
   { name: '0004_payouts', ...payouts },
   { name: '0005_sinks', ...sinks },
+  { name: '0006_statements', ...statements },
   { name: '0007_deposits', ...deposits },
 ];

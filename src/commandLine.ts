@@ -5,6 +5,7 @@ import { addLedgerCommands, wholeNumber, type Load } from './commandLineLedger.j
 import { addOperatorCommands } from './commandLineOperators.js';
 import { addOutboxCommands } from './commandLineOutbox.js';
 import { addPayoutCommands } from './commandLinePayouts.js';
+import { addStatementCommands } from './commandLineStatements.js';
 import type { Output, ProgressStyle } from './commands/context.js';
 import { exitCodeHelp } from './kernel/exitCodeHelp.js';
 
@@ -245,18 +246,6 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
     async () => (await import('./commands/verify.js')).verify,
     same,
   );
-  on(
-    examples(
-      program
-        .command('reconcile')
-        .description('run the reconciliations of a day again, changing nothing')
-        .option(...day),
-      'settle reconcile --batch-day 2026-11-29',
-    ),
-    async () => (await import('./commands/verify.js')).reconcileCommand,
-    same,
-  );
-
   const explain = examples(
     program.command('explain').description('how something came to be what it is'),
     'settle explain account M00042 --batch-day 2026-11-29',
@@ -274,6 +263,7 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
   addLedgerCommands(program, { on, examples });
   addPayoutCommands(program, { on, examples });
   addDepositCommands(program, { on, examples });
+  addStatementCommands(program, { on, examples });
 
   addOutboxCommands(program, { on, examples });
 

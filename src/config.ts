@@ -9,6 +9,7 @@ import { calendarSchema } from './configCalendar.js';
 import { chainsSchema, depositsSchema } from './configDeposits.js';
 import { channelsSchema, payoutsSchema } from './configPayouts.js';
 import { outboxSchema, routesSchema, sinksSchema } from './configSinks.js';
+import { discrepanciesSchema, statementsSchema } from './configReconciliation.js';
 import { duration } from './configValues.js';
 import { defaultDatabaseUrl } from './db/url.js';
 
@@ -70,6 +71,8 @@ export const configSchema = z.strictObject({
   outbox: outboxSchema,
   deposits: depositsSchema,
   chains: chainsSchema,
+  statements: statementsSchema,
+  discrepancies: discrepanciesSchema,
   report: z.strictObject({ dir: z.string().meta({ description: 'the path of a folder' }).optional() }).prefault({}),
 });
 

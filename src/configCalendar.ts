@@ -1,13 +1,9 @@
 import { z } from 'zod';
+import { localTime, timeZone } from './configValues.js';
 import { weekdays, type BatchDay } from './kernel/batchDay.js';
 import { parseHolidays, type SpecialDay } from './kernel/holidays.js';
 import { shown } from './kernel/printable.js';
 import { readSmallFile } from './kernel/smallFile.js';
-
-const timeZone = z
-  .string()
-  .refine(isTimeZone)
-  .meta({ description: 'a time zone of the IANA list, such as Asia/Shanghai' });
 
 /** The days of all files; a day that two of them name must be the same in both. */
 function readHolidays(files: readonly string[], context: z.core.$RefinementCtx): Map<BatchDay, SpecialDay> {
@@ -38,24 +34,11 @@ function holidaysIn(file: string): Map<BatchDay, SpecialDay> | { problem: string
   }
 }
 
-function isTimeZone(name: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** When a batch day ends, and which days are business days. */
 export const calendarSchema = z
   .strictObject({
     timeZone: timeZone.default('UTC'),
-    cutOff: z
-      .string()
-      .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/)
-      .meta({ description: 'a local time such as "22:30"' })
-      .default('00:00'),
+    cutOff: localTime.default('00:00'),
     weekend: z
       .array(z.enum(weekdays))
       .max(6)

@@ -3,7 +3,7 @@ import { duration } from './configValues.js';
 import { isBic, isLatinName, readIban } from './kernel/iban.js';
 import { minorMax, parseMajor, scaleOf } from './kernel/money.js';
 
-const currency = z
+export const currency = z
   .string()
   .refine((code) => scaleOf(code) !== undefined)
   .meta({ description: 'a currency code such as EUR' });
@@ -128,7 +128,7 @@ function isChannelUrl(text: string): boolean {
 export const channelSettings = z.discriminatedUnion('kind', [simulator, http, stripe, file]);
 export type ChannelSettings = z.output<typeof channelSettings>;
 
-const channelName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/);
+export const channelName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/);
 
 /** Channels by name. */
 export const channelsSchema = z.record(channelName, channelSettings).prefault({});

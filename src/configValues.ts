@@ -7,6 +7,25 @@ export const duration = z
   .refine(isShort)
   .meta({ description: 'a duration such as 500ms, 30s, 15m or 2h, at most 24 days (576h)' });
 
+export const timeZone = z
+  .string()
+  .refine(isTimeZone)
+  .meta({ description: 'a time zone of the IANA list, such as Asia/Shanghai' });
+
+function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export const localTime = z
+  .string()
+  .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/)
+  .meta({ description: 'a local time such as "22:30"' });
+
 /** What a timer of Node holds; a longer one would fire at once. */
 export function isShort(ms: number): boolean {
   return ms <= 576 * 3_600_000;

@@ -18,12 +18,16 @@ import {
   depositFindingMoves,
   depositOrderMoves,
   depositReviewMoves,
+  discrepancyClasses,
+  discrepancyMoves,
   messageMoves,
   orderMoves,
   orderTypes,
   payoutMoves,
   runMoves,
+  statementFileMoves,
 } from '../src/kernel/states.js';
+import { lineKinds } from '../src/statements/statement.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from './support/databases.js';
 import { settle } from './support/program.js';
 import { startProxy } from './support/proxy.js';
@@ -82,6 +86,11 @@ describe('the statements', () => {
     ] as const) {
       expect(listed(table, column).sort()).toEqual(Object.keys(payoutMoves).sort());
     }
+    expect(listed('discrepancy', 'state')).toEqual(Object.keys(discrepancyMoves));
+    expect(listed('discrepancy', 'class')).toEqual([...discrepancyClasses]);
+    expect(listed('discrepancy_move', 'to_state')).toEqual(Object.keys(discrepancyMoves));
+    expect(listed('statement_file', 'state')).toEqual(Object.keys(statementFileMoves));
+    expect(listed('statement_line', 'kind')).toEqual([...lineKinds]);
   });
 
   test.each(engines)('name a character set and collation for every text column [%s]', (engine) => {

@@ -58,6 +58,28 @@ describe('settle demo, and what the README says to type after it', () => {
     expect(demo.stdout).toContain('export SETTLE_CONFIG=settle-demo/settle.yaml');
   });
 
+  test('finds in the two statements exactly the differences that were put there, and the report shows them', async () => {
+    const env = { SETTLE_CONFIG: 'settle-demo/settle.yaml' };
+    const listed = JSON.parse((await settle(['discrepancy', 'list', '--json'], { cwd: folder, env })).stdout) as {
+      discrepancies: { class: string; channel: string; key: string }[];
+    };
+    const found = listed.discrepancies.map((one) => `${one.channel} ${one.class}`).sort();
+    expect(found).toEqual([
+      ...['QR FEE', 'QR MISSING_OURS', 'QR MISSING_THEIRS', 'bank AMOUNT', 'bank CURRENCY', 'bank DUPLICATE'],
+      ...['bank MISSING_OURS', 'bank MISSING_THEIRS', 'bank STATE'],
+    ]);
+    const report = await settle(['report', '--format', 'json', '--out', '-'], { cwd: folder, env });
+    const { discrepancies } = JSON.parse(report.stdout) as { discrepancies: { key: string }[] };
+    expect(discrepancies.map(({ key }) => key)).toEqual(listed.discrepancies.map(({ key }) => key));
+    const again = await settle(['reconcile', '--json'], { cwd: folder, env });
+    expect(again.code).toBe(3);
+    const { statements } = JSON.parse(again.stdout) as { statements: { lines: number; matched: number }[] };
+    expect(statements.map(({ lines, matched }) => [lines, matched])).toEqual([
+      [0, 0],
+      [0, 0],
+    ]);
+  });
+
   test('makes the same files every time, readable by their owner only', async () => {
     const made = (): Record<string, string> =>
       Object.fromEntries(
@@ -67,7 +89,7 @@ describe('settle demo, and what the README says to type after it', () => {
       );
     const first = made();
     expect(Object.keys(first)).toEqual(expect.arrayContaining(['accounts.csv', 'channel-book.ndjson', 'settle.yaml']));
-    expect(Object.keys(first)).toHaveLength(5);
+    expect(Object.keys(first)).toHaveLength(7);
     for (const name of Object.keys(first)) {
       expect(statSync(join(folder, 'settle-demo', name)).mode & 0o077).toBe(0);
     }
@@ -91,6 +113,6 @@ describe('settle demo, and what the README says to type after it', () => {
     expect(ended.code).toBe(0);
     const document = JSON.parse(ended.stdout) as { schema: string; steps: { typed: string; exitCode: number }[] };
     expect(document.schema).toBe('settle.demo');
-    expect(document.steps.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 3, 3, 0, 0, 0]);
+    expect(document.steps.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 3, 3, 0, 0, 0, 3, 0, 0]);
   });
 });

@@ -67,6 +67,12 @@ export function localDay(now: Date, { timeZone }: Calendar): BatchDay {
   return DateTime.fromJSDate(now, { zone: timeZone }).toISODate() as BatchDay;
 }
 
+/** The batch day that an instant falls on: the first whose cut-off is after it. */
+export function batchDayOf(instant: Date, calendar: Calendar): BatchDay {
+  const day = localDay(instant, calendar);
+  return cutOffOf(day, calendar) > instant ? day : addDays(day, 1);
+}
+
 /** The last business day whose cut-off has passed. */
 export function dueDay(now: Date, calendar: Calendar): BatchDay {
   let day = localDay(now, calendar);

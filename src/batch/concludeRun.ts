@@ -65,6 +65,7 @@ export async function concludeRun(
     },
     checks,
     ledgerHead: closing.ledgerHead,
+    discrepancies: { open: await effects.openDiscrepancies(run) },
     late: run.late && own.length > 0 ? [{ batchDay: run.day, totals: own }] : [],
     leftOrders: owed(run, leftover).reduce((sum, { orders }) => sum + orders, 0),
     unsentMessages: unsent,

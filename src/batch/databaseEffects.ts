@@ -1,3 +1,4 @@
+import { openDiscrepancies } from '../discrepancies/views.js';
 import type { Database } from '../db/database.js';
 import { failureKind } from '../db/failure.js';
 import { repeatable, type Unit } from '../db/transaction.js';
@@ -158,6 +159,10 @@ export class DatabaseEffects implements BatchEffects {
 
   unchanged(run: Run, orders: readonly Order[]): Promise<readonly Order[]> {
     return this.database.read((session) => unchangedOrders(session, run.day, orders));
+  }
+
+  openDiscrepancies({ day }: Run): Promise<number> {
+    return this.database.read((session) => openDiscrepancies(session, day));
   }
 
   leftover(run: Run): Promise<Leftover[]> {

@@ -1,3 +1,4 @@
+import { openDiscrepancies } from '../discrepancies/views.js';
 import type { Database } from '../db/database.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { instantText } from '../kernel/clock.js';
@@ -92,6 +93,10 @@ export class DryEffects implements BatchEffects {
         paymentMinor: known.paymentMinor + net.paymentMinor,
       });
     }
+  }
+
+  openDiscrepancies({ day }: Run): Promise<number> {
+    return this.database.read((session) => openDiscrepancies(session, day));
   }
 
   async leftover(run: Run): Promise<Leftover[]> {

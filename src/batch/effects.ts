@@ -96,6 +96,8 @@ export interface BatchEffects {
   close(run: Run, complete: boolean, leftover: readonly Leftover[], orders: number): Promise<ClosedRun>;
   /** Nets of the day by currency; with `own`, only what this run claimed. */
   claimed(run: Run, own: boolean): Promise<CurrencyTotal[]>;
+  /** Discrepancies of the day that are open. */
+  openDiscrepancies(run: Run): Promise<number>;
   /** Records how the run ended. */
   finish(run: Run, end: RunEnd): Promise<void>;
 }

@@ -1,17 +1,21 @@
 import { existsSync, rmSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { dueDay } from '../batch/calendar.js';
+import { dueDay, localDay } from '../batch/calendar.js';
 import { loadConfig } from '../config.js';
 import { exitCodes, SettleError } from '../kernel/errors.js';
+import { addDays } from '../kernel/batchDay.js';
 import { makeFolder } from '../kernel/folder.js';
 import type { CommandContext, Command } from './context.js';
 import { demoDay } from './demoDay.js';
+import { bankStatement, demoFeeBasisPoints, orderStatement, type BookEntry } from './demoStatements.js';
 import { importCommands } from './import.js';
 import { up } from './migrate.js';
 import { report } from './report.js';
 import { check, run as payoutRun } from './payout.js';
+import { reconcile } from './reconcile.js';
 import { run } from './run.js';
+import { importCommand as importStatement } from './statement.js';
 import { verify } from './verify.js';
 
 interface Step {
@@ -38,6 +42,8 @@ export const demo: Command<{ dir?: string; orders?: number }> = async (context, 
     book: join(dir, 'channel-book.ndjson'),
     accounts: join(dir, 'accounts.csv'),
     orders: join(dir, `orders-${day}.csv`),
+    bank: join(dir, `statement-bank-${day}.ndjson`),
+    acquirer: join(dir, `statement-${demoOrderChannel}-${day}.ndjson`),
   };
   const reportFile = join(dir, `report-${day}.html`);
   if (orders < 1 || orders > ordersMax) {
@@ -70,6 +76,16 @@ export const demo: Command<{ dir?: string; orders?: number }> = async (context, 
   }
   await step('settle payout run', payoutRun, {});
   await step('settle payout check', check, {});
+  const entries = bookEntries(await readFile(files.book, 'utf8').catch(() => ''));
+  await writeLines(files.bank, bankStatement(day, localDay(context.clock.now(), context.config.calendar), entries));
+  await writeLines(files.acquirer, orderStatement(day, addDays(day, 1), made.ordersCsv(), demoOrderChannel));
+  for (const [file, channel] of [
+    [files.bank, 'bank'],
+    [files.acquirer, demoOrderChannel],
+  ] as const) {
+    await step(`settle statement import ${file} --channel ${channel}`, importStatement, { files: [file], channel });
+  }
+  await step(`settle reconcile --batch-day ${day}`, reconcile, { batchDay: day });
   const verified = await step(`settle verify --batch-day ${day}`, verify, { batchDay: day });
   await step(`settle report --batch-day ${day} --out ${reportFile}`, report, { batchDay: day, out: reportFile });
 
@@ -86,6 +102,14 @@ export const demo: Command<{ dir?: string; orders?: number }> = async (context, 
   // The demo day has frozen accounts on purpose, so PARTIAL is how its run should end.
   return verified;
 };
+
+/** The channel of the demo's orders that sends a statement. */
+const demoOrderChannel = 'QR';
+
+function bookEntries(text: string): BookEntry[] {
+  const lines = text.split('\n').filter((line) => line !== '');
+  return lines.map((line) => JSON.parse(line) as BookEntry);
+}
 
 /** Only what an earlier demo made is replaced; its database is the mark of one. */
 function prepareFolder(dir: string, { database, ...csv }: Record<'database' | 'accounts' | 'orders', string>): void {
@@ -136,6 +160,10 @@ function configText({ database, book }: { database: string; book: string }): str
     `    book: ${JSON.stringify(book)}`,
     '    perSecond: 2000',
     '    checkAfter: [1ms]',
+    'statements:',
+    '  channels:',
+    '    bank: { matches: [payouts], crossDayDays: 0 }',
+    `    ${demoOrderChannel}: { matches: [orders], fee: { basisPoints: "${demoFeeBasisPoints}" } }`,
     '',
   ].join('\n');
 }
@@ -163,6 +191,7 @@ function closing(day: string, config: string, reportFile: string): string {
     `  export SETTLE_CONFIG=${config}`,
     '  npx settle status',
     '  npx settle payout list --state FAILED',
+    '  npx settle discrepancy list',
     '  npx settle quarantine list',
     '  npx settle ledger trial-balance',
     `  npx settle run --batch-day ${day}        # once more: nothing changes`,

@@ -5,13 +5,8 @@ import { toText } from './values.js';
 
 /** Tables whose rows are only ever added, each with a trigger against UPDATE and one against DELETE. */
 const tables = [
-  'journal_entry',
-  'ledger_entry',
-  'chain_link',
-  'payout_move',
-  'payout_review',
-  'deposit_transaction',
-  'deposit_log',
+  ...['journal_entry', 'ledger_entry', 'chain_link', 'payout_move', 'payout_review'],
+  ...['discrepancy_move', 'discrepancy_review', 'deposit_transaction', 'deposit_log'],
 ] as const;
 
 /** The trigger against entries on a closed day. */

@@ -74,6 +74,28 @@ export const depositFindingMoves = {
   ignored: {},
 } as const;
 
+/**
+ * A difference between two records of the same money. Looked for again while it may clear by itself (RETRYING), then a
+ * person's (MANUAL). One that cleared and is found again is the same row; what a person has closed stays closed.
+ */
+export const discrepancyMoves = {
+  OPEN: { retry: 'RETRYING', handOver: 'MANUAL', clear: 'RESOLVED' },
+  RETRYING: { handOver: 'MANUAL', clear: 'RESOLVED' },
+  MANUAL: { retry: 'RETRYING', clear: 'RESOLVED', resolve: 'RESOLVED', ignore: 'IGNORED' },
+  RESOLVED: { recur: 'OPEN' },
+  IGNORED: {},
+} as const;
+
+/** A file of a channel: STAGED while it is read, when nothing of it counts; FLAGGED is readable but contradicts itself or its neighbours. */
+export const statementFileMoves = {
+  STAGED: { book: 'BOOKED', flag: 'FLAGGED' },
+  BOOKED: {},
+  FLAGGED: {},
+} as const;
+
+export type DiscrepancyState = keyof typeof discrepancyMoves;
+export type StatementFileState = keyof typeof statementFileMoves;
+export type DiscrepancyEvent = EventOf<typeof discrepancyMoves>;
 export type OrderState = keyof typeof orderMoves;
 export type BatchState = keyof typeof batchMoves;
 export type RunState = keyof typeof runMoves;
@@ -90,6 +112,22 @@ export type OrderType = (typeof orderTypes)[number];
 
 export const accountStates = ['ACTIVE', 'FROZEN', 'CLOSED'] as const;
 export type AccountState = (typeof accountStates)[number];
+
+/** Kinds of discrepancies. MISSING_OURS: theirs has it, ours has not. GAP and BALANCE: between statements, or against our cash. */
+export const discrepancyClasses = [
+  'MISSING_OURS',
+  'MISSING_THEIRS',
+  'AMOUNT',
+  'CURRENCY',
+  'FEE',
+  'STATE',
+  'DUPLICATE',
+  'GAP',
+  'BALANCE',
+  'STATEMENT',
+  'BOOKS',
+] as const;
+export type DiscrepancyClass = (typeof discrepancyClasses)[number];
 
 type Machine = Record<string, Record<string, string>>;
 

@@ -8,7 +8,7 @@ import { insertJournal } from './queries.js';
 
 /** A journal entry that is no settlement: what it books is said leg by leg. */
 export interface OwnEntry extends JournalEntry {
-  readonly type: 'PAYOUT' | 'REVERSAL';
+  readonly type: 'PAYOUT' | 'REVERSAL' | 'ADJUSTMENT';
   /** Its value date: the batch day that it belongs to. */
   readonly batchDay: BatchDay;
   readonly accountNo: string;

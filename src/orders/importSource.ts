@@ -95,6 +95,12 @@ export class ImportSource {
     }
   }
 
+  /** The bytes as they are, at any place: for files that need not be UTF-8. */
+  async anywhere(): Promise<{ size: number; read(position: number, length: number): Promise<Buffer> }> {
+    const { size } = await this.stamp();
+    return { size: Number(size), read: (position, length) => this.readAt(position, length) };
+  }
+
   /** Throws FILE_CHANGED when the file is no longer as long or as old as it was. */
   async requireStamp(proven: Fingerprint): Promise<void> {
     const now = await this.stamp();

@@ -24,6 +24,10 @@ export const verifyChecks = {
   payout: 'a payout is where its audit trail ends, and booked once for each move that moves money',
   'payout-transit': 'payouts on their way add up to what the ledger has in transit',
   deposit: 'a settled deposit has one order, one event, one executed review and one message, and they say the same',
+  statement: 'a statement has the lines that it says, and each of them is matched or known to have no counterpart',
+  'statement-match':
+    'a line and the payout or order that it is matched with say the same, or a discrepancy tells of it',
+  discrepancy: 'a discrepancy is where its history ends, and open only while its cause holds',
   'sub-ledger': "the merchants' nets add up to their control account",
   'trial-balance': 'debits equal credits over the whole ledger',
 } as const;

@@ -15,6 +15,7 @@ import { checkDeposits } from './depositChecks.js';
 import { checkPayouts } from './payoutChecks.js';
 import { checkPeriod, readPeriod } from './period.js';
 import { checkReversals } from './reversalChecks.js';
+import { checkStatements } from './statementChecks.js';
 import { checkOpenTerms } from './termsProof.js';
 import { listedMax, sidesAgree, subLedgerSides, trialBalance } from './ledgerProof.js';
 
@@ -51,6 +52,7 @@ export async function verifyBooks(database: Database, options: VerifyOptions = {
     await checkReversals(session, checklist);
     await checkPayouts(session, checklist, batchDay);
     await checkDeposits(session, checklist);
+    await checkStatements(session, checklist);
     await checkAppendOnly(session, checklist);
     await checkLedger(session, checklist);
     await checkControl(session, checklist);

@@ -1,5 +1,7 @@
 import type { Database } from '../db/database.js';
 import type { Session } from '../db/session.js';
+import { openStates } from '../discrepancies/discrepancy.js';
+import { listDiscrepancies, type DiscrepancyFilter } from '../discrepancies/views.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { SettleError } from '../kernel/errors.js';
 import { compareBytes } from '../kernel/ids.js';
@@ -8,6 +10,7 @@ import { withdrawnOrders, settledTotals, type WithdrawnOrder } from '../orders/r
 import { parkedMessages, type ParkedMessage } from '../outbox/views.js';
 import { payoutTotals, type PayoutTotal } from '../payouts/views.js';
 import { activeQuarantine, type QuarantinedAccount } from '../settlement/quarantineViews.js';
+import { reportedDiscrepancy, type ReportedDiscrepancy } from './discrepancyTables.js';
 import { totalsByCurrency, type CurrencyTotals } from './currencyTotals.js';
 import type { SlowPiece } from './longTail.js';
 import * as queries from './queries.js';
@@ -47,7 +50,8 @@ export interface DayReport {
   /** In whose books what came late stands. */
   lateBookedOn: BatchDay[];
   parked: Omit<ParkedMessage, 'batchDay'>[];
-  discrepancies: [];
+  /** Those of the day that are open, the oldest first. */
+  discrepancies: ReportedDiscrepancy[];
   stageTimes: StageTime[] | null;
   /** The longest pieces of work of the last finished run, longest first. */
   slowest: SlowPiece[];
@@ -94,7 +98,7 @@ export async function collectReport(database: Database, day?: BatchDay): Promise
       late: late.sort((a, b) => compareIds(a.runId, b.runId) || byAccount(a, b)),
       lateBookedOn: late.length === 0 ? [] : await queries.lateBookingDays(session, batch.batchDay),
       parked: (await parkedMessages(session, batch.batchDay)).map(({ batchDay: _, ...message }) => message),
-      discrepancies: [],
+      discrepancies: (await listDiscrepancies(session, openOf(batch.batchDay))).map(reportedDiscrepancy),
       stageTimes: document.stageTimes,
       slowest: document.slowest,
       ledgerTotals: booked
@@ -112,6 +116,13 @@ export async function collectReport(database: Database, day?: BatchDay): Promise
       },
     };
   });
+}
+
+/** A report is read, and kept: more rows than these are counted by `settle discrepancy list`. */
+const discrepanciesMax = 10_000;
+
+function openOf(batchDay: BatchDay): DiscrepancyFilter {
+  return { states: openStates, batchDay, limit: discrepanciesMax };
 }
 
 async function requireBatch(session: Session, day: BatchDay | undefined): Promise<queries.BatchRow> {

@@ -1,5 +1,6 @@
 import { formatMinorGrouped } from '../kernel/money.js';
 import type { DayReport } from './dayReport.js';
+import { byClass, classColumns, discrepancyColumns, discrepancyRows } from './discrepancyTables.js';
 import { right, type HtmlTable } from './reportHtmlTable.js';
 import { countText, momentText, printable } from './words.js';
 
@@ -7,7 +8,10 @@ const rowsMax = 100;
 
 /** The lists of the HTML report that wait for a person; empty ones are left out, long ones are cut and say so. */
 export function personTables(report: DayReport): HtmlTable[] {
-  return [failedChecks(report), quarantined(report), parked(report), withdrawn(report), late(report)]
+  return [
+    ...[failedChecks(report), openClasses(report), openDiscrepancies(report), quarantined(report), parked(report)],
+    ...[withdrawn(report), late(report)],
+  ]
     .filter((table) => table.rows.length > 0)
     .map(cut);
 }
@@ -24,6 +28,25 @@ function failedChecks({ checks }: DayReport): HtmlTable {
     caption: 'Failed checks',
     columns: [{ title: 'Check' }, { title: 'Expected', wraps: true }, { title: 'Actual', wraps: true }],
     rows: checks.filter((check) => !check.ok).map((check) => [check.name, text(check.expected), text(check.actual)]),
+  };
+}
+
+function openClasses({ discrepancies }: DayReport): HtmlTable {
+  return {
+    caption: 'Open discrepancies of this day by class',
+    columns: classColumns.map((title) => (title === 'Open' ? right(title) : { title })),
+    rows: byClass(discrepancies),
+  };
+}
+
+function openDiscrepancies({ discrepancies }: DayReport): HtmlTable {
+  return {
+    caption: 'Open discrepancies of this day, the oldest first',
+    columns: discrepancyColumns.map((title) => {
+      if (title === 'Key') return { title, wraps: true };
+      return title === 'Id' || title === 'Expected' || title === 'Found' ? right(title) : { title };
+    }),
+    rows: discrepancyRows(discrepancies),
   };
 }
 

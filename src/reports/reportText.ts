@@ -1,5 +1,6 @@
 import { formatMinorGrouped } from '../kernel/money.js';
 import type { DayReport } from './dayReport.js';
+import { byClass, classColumns, discrepancyColumns, discrepancyRows } from './discrepancyTables.js';
 import { textTable } from './tables.js';
 import { longTailText } from './longTail.js';
 import type { TieOut } from './tieOut.js';
@@ -69,6 +70,8 @@ function checksTable({ checks }: DayReport): string {
 /** Lists that ask for a person; what is empty is left out. Long ones are cut, and say so. */
 function attention(report: DayReport): string[] {
   return [
+    listed('Open discrepancies by class', classColumns.map(columnOf), byClass(report.discrepancies)),
+    listed('Open discrepancies', discrepancyColumns.map(columnOf), discrepancyRows(report.discrepancies)),
     listed(
       'Quarantined accounts',
       [{ title: 'account' }, { title: 'code' }, right('orders'), { title: 'since' }, { title: 'detail' }],
@@ -115,6 +118,12 @@ function attention(report: DayReport): string[] {
       ]),
     ),
   ].filter((text) => text !== '');
+}
+
+const numbers: readonly string[] = ['Id', 'Open', 'Expected', 'Found'];
+
+function columnOf(title: string): Parameters<typeof textTable>[0][number] {
+  return numbers.includes(title) ? right(title.toLowerCase()) : { title: title.toLowerCase() };
 }
 
 function listed(title: string, columns: Parameters<typeof textTable>[0], rows: readonly string[][]): string {

@@ -27,6 +27,7 @@ export function verdictOf(report: DayReport): Verdict {
       payoutsIn(report, 'UNKNOWN'),
       (n) => `${plural(n, 'payout')} of which nobody knows yet whether it is paid.`,
     ),
+    ...some(report.discrepancies.length, (n) => `${plural(n, 'discrepancy', 'discrepancies')} open.`),
     ...some(
       report.late.length === 0 ? 0 : sum(report.late.map((row) => row.orders)),
       (n) =>

@@ -5,9 +5,10 @@ import { repeatable } from '../../src/db/transaction.js';
 
 // The ledger refuses to be changed; what a hand on the database would do to it takes the triggers away first.
 
-const tables = ['journal_entry', 'ledger_entry', 'chain_link', 'payout_move', 'payout_review'];
-tables.push('deposit_transaction', 'deposit_log');
-const triggers = tables.flatMap((table) => [`${table}_no_update`, `${table}_no_delete`]);
+const triggers = [
+  ...['journal_entry', 'ledger_entry', 'chain_link', 'payout_move', 'payout_review'],
+  ...['discrepancy_move', 'discrepancy_review', 'deposit_transaction', 'deposit_log'],
+].flatMap((table) => [`${table}_no_update`, `${table}_no_delete`]);
 triggers.push('journal_entry_closed_day');
 
 /** Takes the triggers away for good: for a suite that plants one fault after another. */
