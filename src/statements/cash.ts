@@ -60,17 +60,20 @@ export async function explainCash(session: Session, channel: string): Promise<Ca
   const explained: CashExplanation[] = [];
   const ends = await endsOf(session, channel);
   if (ends.length === 0) return explained;
-  const lines = await linesByReason(session, channel);
+  const { effects: lines, fees } = await linesByReason(session, channel);
   const payouts = await payoutsByCurrency(session, channel);
   for (const { currency, asOf, openingMinor, closingMinor } of ends) {
     const ledgerMinor = await ledgerCash(session, channel, currency);
     const line = (reason: string): bigint => lines.get(`${currency} ${reason}`) ?? 0n;
     const paid = payouts.get(currency) ?? { stated: 0n, waiting: 0n, missing: 0n };
     const effects = [...lines].reduce((sum, [key, minor]) => (key.startsWith(`${currency} `) ? sum + minor : sum), 0n);
+    const rest = closingMinor - openingMinor - effects;
+    // Of formats that take the fee of a line with it, and state no net.
+    const untold = rest !== 0n && rest === -(fees.get(currency) ?? 0n) ? rest : 0n;
     const amounts: Record<CashReason, bigint> = {
       OPENING_BALANCE: openingMinor,
       ORDERS: line('ORDERS'),
-      FEES: line('FEES'),
+      FEES: line('FEES') + untold,
       TRANSFERS: line('TRANSFERS'),
       LINES_WAITING: line('LINES_WAITING'),
       PAYOUTS_WAITING: paid.waiting,
@@ -79,7 +82,7 @@ export async function explainCash(session: Session, channel: string): Promise<Ca
       PAYOUTS_MISSING_THEIRS: paid.missing,
       DIFFERING: line('PAYOUTS') + paid.stated,
       OTHER_ENTRIES: -(ledgerMinor + paid.stated + paid.waiting + paid.missing),
-      UNPROVEN: closingMinor - openingMinor - effects,
+      UNPROVEN: rest - untold,
     };
     const items = (Object.keys(amounts) as CashReason[])
       .map((reason): CashItem => ({ reason, kind: kinds[reason], minor: amounts[reason] }))
@@ -121,14 +124,22 @@ async function endsOf(session: Session, channel: string): Promise<Ends[]> {
   return [...byCurrency.values()].sort((a, b) => (a.currency < b.currency ? -1 : 1));
 }
 
+interface LineSums {
+  /** By currency and reason: "EUR PAYOUTS". */
+  effects: Map<string, bigint>;
+  /** Fees that lines state, by currency. */
+  fees: Map<string, bigint>;
+}
+
 /** What lines make of the balance, by what they were found to be: "EUR PAYOUTS". Only of statements that state balances. */
-async function linesByReason(session: Session, channel: string): Promise<Map<string, bigint>> {
+async function linesByReason(session: Session, channel: string): Promise<LineSums> {
   const isMissing = `exists (select 1 from discrepancy d
     where d.file_id = l.file_id and d.seq = l.seq and d.class = 'MISSING_OURS' and d.state <> 'RESOLVED')`;
   const rows = await session.rows(
     `select x.currency, x.reason, ${exactSum(session.dialect, 'x.effect_minor', 'effect')},
-            ${exactSum(session.dialect, 'x.signed_minor', 'gross')}
-       from (select l.currency, l.effect_minor,
+            ${exactSum(session.dialect, 'x.signed_minor', 'gross')},
+            ${exactSum(session.dialect, 'x.fee_minor', 'fee')}
+       from (select l.currency, l.effect_minor, coalesce(l.fee_minor, 0) as fee_minor,
                     case when l.direction = 'CREDIT' then l.amount_minor else -l.amount_minor end as signed_minor,
                     case when m.ours = 'PAYOUT' then 'PAYOUTS' when m.ours = 'ORDER' then 'ORDERS'
                          when o.why = 'DUPLICATE' then 'DUPLICATES'
@@ -148,17 +159,19 @@ async function linesByReason(session: Session, channel: string): Promise<Map<str
     [channel],
   );
   const sums = new Map<string, bigint>();
+  const fees = new Map<string, bigint>();
   const add = (key: string, minor: bigint): void => {
     sums.set(key, (sums.get(key) ?? 0n) + minor);
   };
   for (const row of rows) {
     const [currency, reason] = [toText(row['currency']), toText(row['reason'])];
     const [effect, gross] = [sumIn(row, 'effect'), sumIn(row, 'gross')];
+    fees.set(currency, (fees.get(currency) ?? 0n) + sumIn(row, 'fee'));
     // What the channel kept of a payout is a fee, and no difference of the payout.
     add(`${currency} ${reason}`, reason === 'PAYOUTS' ? gross : effect);
     if (reason === 'PAYOUTS') add(`${currency} FEES`, effect - gross);
   }
-  return sums;
+  return { effects: sums, fees };
 }
 
 /** What our books say was paid, by currency: on a statement, not yet, or missing there. */

@@ -112,10 +112,13 @@ export class FileTally {
   }
 
   /** Readers prove their files by the rules of their format; this holds of every format that states both balances. */
-  private prove({ currency, openingMinor, closingMinor, effectMinor, creditMinor, debitMinor }: StatementTotal): void {
+  private prove(total: StatementTotal): void {
+    const { currency, openingMinor, closingMinor, effectMinor, creditMinor, debitMinor, feeMinor } = total;
     if (openingMinor === null || closingMinor === null) return;
     const moved = closingMinor - openingMinor;
-    if (moved === effectMinor || moved === creditMinor - debitMinor) return;
+    // Formats differ in whether a fee is taken with its line.
+    const gross = creditMinor - debitMinor;
+    if (moved === effectMinor || moved === gross || moved === gross - feeMinor) return;
     if (this.problems.some(({ code }) => code === 'BALANCE_DIFFERS')) return;
     const message = `${currency}: opening ${String(openingMinor)} and lines of ${String(effectMinor)} do not make the closing ${String(closingMinor)} (minor units).`;
     this.problem({ code: 'BALANCE_DIFFERS', message, line: null, column: null });

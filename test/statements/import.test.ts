@@ -77,6 +77,11 @@ describe.each(databaseKinds)('import of statements [%s]', (kind) => {
     });
   });
 
+  test('a fee that is taken with its line is part of the balance', async () => {
+    const text = statementText({ opening: 10, closing: 5, lines: [{ minor: 4, fee: 1, key: 'k' }] });
+    expect(await importText(place.database, text)).toMatchObject({ outcome: 'booked', problems: [] });
+  });
+
   test('a gap is a discrepancy until the statement comes that fills it', async () => {
     const of = (sequence: number, day: string, opening: number): string =>
       statementText({
