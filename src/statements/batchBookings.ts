@@ -10,13 +10,14 @@ import { referencesOf, type StoredLine } from './storedLine.js';
 /**
  * A booking that stands for many payments and does not list them: a payment file of ours, by its message id or the id of its
  * group of this currency. All of it matches or none: count (where stated) and sum must be those of its payouts. Null for a
- * line that names no payment file.
+ * line that names no payment file. `isTaken` tells of payouts that lines before it in the same transaction stand for.
  */
 export async function placeBatch(
   session: Session,
   line: StoredLine,
   channel: StatementChannel,
   context: LineContext,
+  isTaken: (payoutId: bigint) => boolean,
 ): Promise<{ pairs: Pair[]; differs: Found | null } | null> {
   if (!channel.matches.payouts || line.direction !== 'DEBIT' || line.state !== 'DONE') return null;
   for (const reference of referencesOf(line).filter((text) => /^[!-~]{1,40}$/.test(text))) {
@@ -35,7 +36,8 @@ export async function placeBatch(
       ids.bindings,
     );
     const countAgrees = line.batchCount === null || line.batchCount === payouts.length;
-    if (minor === line.amountMinor && countAgrees && toCount(taken?.['matched']) === 0) {
+    const isFree = toCount(taken?.['matched']) === 0 && !payouts.some(({ id }) => isTaken(id));
+    if (minor === line.amountMinor && countAgrees && isFree) {
       const pairs = payouts.map((payout, at): Pair => {
         return { line, part: at + 1, ours: { kind: 'PAYOUT', id: payout.id, payout }, role: 'MOVED' };
       });

@@ -56,7 +56,12 @@ export async function matchLines(
     if (placed.kind === 'MATCH') pairs.push({ line, part: 0, ...take(taken, placed) });
     else if (placed.kind === 'LOOSE') {
       const batch =
-        placed.why === 'NOT_FOUND' ? await placeBatch(trx, line, ports.channel, contextOf(line, ports)) : null;
+        placed.why === 'NOT_FOUND'
+          ? await placeBatch(trx, line, ports.channel, contextOf(line, ports), (id) =>
+              taken.has(roleKey('PAYOUT', id, 'MOVED')),
+            )
+          : null;
+      for (const { ours, role } of batch?.pairs ?? []) taken.add(roleKey(ours.kind, ours.id, role));
       pairs.push(...(batch?.pairs ?? []));
       if (batch !== null && batch.differs !== null) found.push(batch.differs);
       if (batch === null || batch.pairs.length === 0) loose.push({ line, why: placed.why });

@@ -5,6 +5,7 @@ import { withoutTriggers } from '../support/plants.js';
 import {
   discrepancyLines,
   emptied,
+  givenPaymentFile,
   givenPayouts,
   importText,
   keyOf,
@@ -222,5 +223,59 @@ describe.each(databaseKinds)('matching of statements [%s]', (kind) => {
     expect(await match(place.database)).toMatchObject({ matched: 1 });
     expect(await discrepancyLines(place.database)).toEqual([`MISSING_THEIRS ${a1} RESOLVED -100 -`]);
     expect(day).toBe('2026-11-29');
+  });
+
+  describe('a booking that stands for a payment file', () => {
+    const file: TestLine = { minor: 600, our: 'FILE-1' };
+    beforeEach(async () => {
+      await givenPayouts(place.database, [
+        { accountNo: 'A1', minor: 100 },
+        { accountNo: 'A2', minor: 200, state: 'UNKNOWN' },
+        { accountNo: 'A3', minor: 300 },
+      ]);
+      await givenPaymentFile(place.database, 'FILE-1', ['A1', 'A2', 'A3']);
+    });
+
+    test.each([
+      ['the message id, with the count', { our: 'FILE-1', batchCount: 3 }],
+      ['the group of its currency, without a count', { our: 'FILE-1-USD' }],
+      ['another number of the line', { others: ['x', 'FILE-1'] }],
+    ])('by %s matches every payout of the file; what was unknown is paid', async (_what, line) => {
+      await importText(place.database, statement({ minor: 600, ...line }));
+      expect(await match(place.database)).toMatchObject({ lines: 1, missing: 0, waiting: 0 });
+      expect(await discrepancyLines(place.database)).toEqual([]);
+      expect(await states()).toEqual(['SUCCESS', 'SUCCESS', 'SUCCESS']);
+      const matched = await place.database.read((session) =>
+        session.tuples('select ours, role from statement_match order by ours_id'),
+      );
+      expect(matched.map(String)).toEqual(Array(3).fill('PAYOUT,MOVED'));
+    });
+
+    test.each<[string, TestLine]>([
+      ['another sum', { minor: 599, our: 'FILE-1', batchCount: 3 }],
+      ['another count', { minor: 600, our: 'FILE-1', batchCount: 2 }],
+    ])('with %s matches none of them, and is one discrepancy, found again or not', async (_what, line) => {
+      await importText(place.database, statement(line));
+      for (let round = 0; round < 2; round += 1) {
+        await match(place.database);
+        const found = await discrepancyLines(place.database);
+        expect(found.filter((text) => text.startsWith('AMOUNT'))).toEqual([
+          `AMOUNT FILE-1 OPEN -600 -${String(line.minor)}`,
+        ]);
+      }
+      expect(await states()).toEqual(['SUCCESS', 'UNKNOWN', 'SUCCESS']);
+    });
+
+    test.each<[string, TestLine[], string[]]>([
+      ['a line of its own before it', [{ minor: 100, our: a1 }, file], ['AMOUNT FILE-1 OPEN -600 -600']],
+      ['a line of its own behind it', [file, { minor: 100, our: a1 }], [`DUPLICATE ${a1} OPEN - -100`]],
+      ['a second booking of the file', [file, file], ['AMOUNT FILE-1 OPEN -600 -600']],
+    ])('and %s: each payout is matched once, and the other line is one discrepancy', async (_what, lines, expected) => {
+      await importText(place.database, statement(...lines));
+      await match(place.database);
+      await match(place.database);
+      const found = await discrepancyLines(place.database);
+      expect(found.filter((text) => !text.startsWith('MISSING_THEIRS'))).toEqual(expected);
+    });
   });
 });

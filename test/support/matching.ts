@@ -187,6 +187,38 @@ export async function givenPayouts(database: Database, payouts: readonly TestPay
   );
 }
 
+/** A payment file that a bank was given, with the payouts of these accounts. */
+export async function givenPaymentFile(
+  database: Database,
+  messageId: string,
+  accountNos: readonly string[],
+): Promise<void> {
+  await database.transact(
+    repeatable('payment file', async (trx) => {
+      await trx.insertMany(
+        'payment_file',
+        [
+          ...['channel', 'file_no', 'message_id', 'file_name', 'header', 'payments', 'turn', 'lease_ms'],
+          ...['prepared_turn', 'digest', 'created_at', 'written_at'],
+        ],
+        [
+          [
+            ...['bank', 1, messageId, `${messageId}.xml`, '{}', accountNos.length, 1, 0n],
+            ...[1, 'd'.repeat(64), '2026-11-29 12:00:00.000', '2026-11-29 12:00:00.000'],
+          ],
+        ],
+      );
+      for (const accountNo of accountNos) {
+        await trx.change(
+          `insert into payment_file_entry (payout_id, channel, file_no)
+            select id, 'bank', 1 from payout where account_no = ?`,
+          [accountNo],
+        );
+      }
+    }),
+  );
+}
+
 /** "AMOUNT <key> OPEN -100 -101" of every discrepancy, sorted. */
 export async function discrepancyLines(database: Database): Promise<string[]> {
   const rows = await database.read((session) =>
@@ -200,7 +232,8 @@ export async function discrepancyLines(database: Database): Promise<string[]> {
 const tables = [
   ...['discrepancy_review', 'discrepancy_move', 'discrepancy', 'statement_sweep', 'statement_loose', 'statement_match'],
   ...['statement_line', 'statement_problem', 'statement_total', 'statement_head', 'statement_file'],
-  ...['ledger_entry', 'journal_entry', 'outbox', 'payout_move', 'payout', 'settlement_order'],
+  ...['ledger_entry', 'journal_entry', 'outbox', 'payment_file_entry', 'payment_file', 'payout_move'],
+  ...['payout', 'settlement_order'],
 ];
 
 /** Empties the tables of a database whose triggers are gone: quicker than a new one for each test. */
