@@ -69,7 +69,7 @@ export function addOperatorCommands(program: Program, { on, examples }: Adding):
         .command('completion')
         .description('print the script that completes commands and flags in a shell')
         .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish'])),
-      'source <(settle completion bash)',
+      'settle completion bash > ~/.local/share/bash-completion/completions/settle',
       'settle completion fish > ~/.config/fish/completions/settle.fish',
     ),
     async () => (await import('./commands/completion.js')).completion,
