@@ -9,10 +9,10 @@ import { plant } from './support/plants.js';
 
 // A sample of `npm run test:crash`, which walks all of them: prime steps, so that begin, write and commit take turns.
 const samples: [ScenarioName, number][] = [
-  ['run', 53],
-  ['parked', 97],
-  ['import', 13],
-  ['migrate', 17],
+  ['run', 131],
+  ['parked', 197],
+  ['import', 29],
+  ['migrate', 37],
 ];
 
 describe.each(databaseKinds)('killed at a statement and started again [%s]', (engine) => {

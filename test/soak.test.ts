@@ -18,8 +18,11 @@ function planned(engine: 'sqlite' | 'server', seed: number, length: number): Pla
   return { ...plan, operations };
 }
 
-describe.each(['sqlite', 'server'] as const)('a short soak [%s]', (engine) => {
-  test.each([1, 7, 9])(
+describe.each([
+  ['sqlite', [1]],
+  ['server', [7, 9]],
+] as const)('a short soak [%s]', (engine, seeds) => {
+  test.each([...seeds])(
     'of seed %i leaves the tables that the model has',
     async (seed) => {
       const { violation, lines } = await runHistory(planned(engine, seed, 9), { server: server() });

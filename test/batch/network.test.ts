@@ -35,12 +35,19 @@ async function runWithFault(nth: number, fault: 'drop' | 'dropAnswer' | 'deliver
   }
 }
 
-test.each(['drop', 'dropAnswer', 'deliverLate'] as const)(
-  'every COMMIT of a run, lost once by "%s": nothing twice, nothing missing, one run, the same document',
-  async (fault) => {
+/** The usual suite takes every other COMMIT, each fault beginning at another. */
+const step = process.env['SETTLE_TEST_FAULTS'] === 'every' ? 1 : 2;
+
+test.each([
+  ['drop', 1],
+  ['dropAnswer', 2],
+  ['deliverLate', 1],
+] as const)(
+  'a COMMIT of a run, lost once by "%s": nothing twice, nothing missing, one run, the same document',
+  async (fault, first) => {
     const undisturbed = await runWithFault(0, null);
     let boundaries = 0;
-    for (let nth = 1; nth <= undisturbed.commits; nth += 1) {
+    for (let nth = Math.min(first, step); nth <= undisturbed.commits; nth += step) {
       const { struck, outcome, runs, money } = await runWithFault(nth, fault);
       expect({ nth, outcome, runs, money }).toEqual({
         nth,
@@ -51,7 +58,7 @@ test.each(['drop', 'dropAnswer', 'deliverLate'] as const)(
       boundaries += struck;
     }
     // Which lane commits when may change their number by a heartbeat, not by more.
-    expect(boundaries).toBeGreaterThanOrEqual(undisturbed.commits - 2);
+    expect(boundaries).toBeGreaterThanOrEqual(Math.floor(undisturbed.commits / step) - 2);
     expect(undisturbed.commits).toBeGreaterThan(15);
   },
   240_000,

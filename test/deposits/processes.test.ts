@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { repeatable } from '../../src/db/transaction.js';
 import { checksummed } from '../../src/deposits/address.js';
-import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
+import { createTestDatabase, kindsForProcesses, type TestDatabase } from '../support/databases.js';
 import { depositLines, emptyDeposits } from '../support/deposits.js';
 import { TestNode } from '../support/node.js';
 import { startNodeProxy, type NodeProxy } from '../support/nodeProxy.js';
@@ -29,7 +29,7 @@ afterAll(async () => {
   await node.stop();
 });
 
-describe.each(databaseKinds)('the commands [%s]', (kind) => {
+describe.each(kindsForProcesses('sqlite'))('the commands [%s]', (kind) => {
   let place: TestDatabase;
   let folder: string;
   const told: string[] = [];

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { repeatable } from '../../src/db/transaction.js';
 import { scenarios, type ScenarioInput } from '../../src/payouts/channels/scenario.js';
 import { SimulatorServer, type SimulatorOptions } from '../../src/payouts/channels/simulatorServer.js';
-import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
+import { createTestDatabase, kindsForProcesses, type TestDatabase } from '../support/databases.js';
 import { givenOrders, runDay } from '../support/day.js';
 import { alerts, payoutBalances, payoutLines } from '../support/payouts.js';
 import { settle, type Ended, type Started } from '../support/program.js';
@@ -16,7 +16,7 @@ import { settle, type Ended, type Started } from '../support/program.js';
 
 const first = { on: 'submit', nth: 1 } as const;
 
-describe.each(databaseKinds)('processes that pay out [%s]', (kind) => {
+describe.each(kindsForProcesses('server'))('processes that pay out [%s]', (kind) => {
   let place: TestDatabase;
   let folder: string;
   let bank: SimulatorServer;

@@ -18,6 +18,11 @@ export interface TestDatabase {
 export const databaseKinds = ['sqlite', 'server'] as const;
 export type DatabaseKind = (typeof databaseKinds)[number];
 
+/** Where whole processes are tried for minutes: on one database usually, and on every one with SETTLE_TEST_FAULTS=every. */
+export function kindsForProcesses(usual: DatabaseKind): readonly DatabaseKind[] {
+  return process.env['SETTLE_TEST_FAULTS'] === 'every' ? databaseKinds : [usual];
+}
+
 export async function createTestDatabase(
   kind: DatabaseKind,
   options: OpenOptions & { migrate?: boolean } = {},
