@@ -18,7 +18,7 @@ import { ledgerTopic } from './message.js';
 import { deliveriesOf, outboxTopicsOf, type Routing } from './routing.js';
 
 /** Rows that are looked at in one transaction. */
-const rowsMax = 2_000;
+const rowsMax = 5_000;
 
 /** Where the last look ended, by topic of the outbox. A hint that saves time: every sweep begins at 0 again. */
 export type RoutingCursor = Map<string, bigint>;

@@ -157,8 +157,11 @@ test(
 
 test('the broker is killed under load and started again: the relay waits, and catches up', async () => {
   const running = relay();
+  let early = '';
+  void running.then(({ code, stderr }) => (early = `It ended with ${String(code)}: ${stderr}`));
   await givenSettlements(place.database, settlements(2_000, 500));
-  await until(async () => (await sentCount()) > 0);
+  await until(async () => early !== '' || (await sentCount()) > 0);
+  expect(early).toBe('');
   await broker.kill();
   await givenSettlements(place.database, settlements(500, 500, 'S2.1.'));
   await broker.start();

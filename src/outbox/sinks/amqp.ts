@@ -11,7 +11,7 @@ export interface AmqpOptions extends Omit<LinkOptions, 'routingKeyOf'> {
 }
 
 /** Messages of one turn; what is on its way at once is bounded by the link. */
-const messagesMax = 1_000;
+const messagesMax = 2_000;
 
 /** A broker that speaks AMQP 0-9-1, such as RabbitMQ. Exchange, queues and bindings are its administrator's. */
 export class AmqpSink implements OutsideSink {
