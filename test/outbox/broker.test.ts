@@ -160,7 +160,8 @@ test('the broker is killed under load and started again: the relay waits, and ca
   let early = '';
   void running.then(({ code, stderr }) => (early = `It ended with ${String(code)}: ${stderr}`));
   await givenSettlements(place.database, settlements(2_000, 500));
-  await until(async () => early !== '' || (await sentCount()) > 0);
+  // A first try that fails is followed by waits that double.
+  await until(async () => early !== '' || (await sentCount()) > 0, 90);
   expect(early).toBe('');
   await broker.kill();
   await givenSettlements(place.database, settlements(500, 500, 'S2.1.'));
@@ -170,7 +171,7 @@ test('the broker is killed under load and started again: the relay waits, and ca
   const ended = await running;
   expect(ended.code).toBe(143);
   await expectEachOnce(2_500);
-}, 120_000);
+}, 240_000);
 
 test('a queue that is unbound: nothing counts as sent, nothing is given up, and all of it goes once it is bound', async () => {
   await givenSettlements(place.database, settlements(50, 50));
