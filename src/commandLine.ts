@@ -137,7 +137,11 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
 
   const tuning = (command: Program): Program =>
     command
-      .option('--lanes <n>', 'lanes that write at the same time (default: one a core, 2 to 4; 1 on SQLite)', wholeNumber)
+      .option(
+        '--lanes <n>',
+        'lanes that write at the same time (default: one a core, 2 to 4; 1 on SQLite)',
+        wholeNumber,
+      )
       .option('--page-size <n>', 'orders read, and netted together (default: 500000; 1000000 on SQLite)', wholeNumber)
       .option('--chunk-size <n>', 'orders in one transaction (default: 10000; 200000 on SQLite)', wholeNumber)
       .option('--max-duration <time>', 'stop in good order after this time, such as 90m (exit 12)')
