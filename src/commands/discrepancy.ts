@@ -60,7 +60,7 @@ function documentOf(one: Discrepancy, now: string): Record<string, unknown> {
 
 function sides(one: Discrepancy): [string, string] {
   const side = (minor: bigint | null, text: string | null): string => {
-    const amount = minor === null ? null : formatMinorGrouped(minor, one.currency ?? 'XXX');
+    const amount = minor === null || one.currency === null ? null : formatMinorGrouped(minor, one.currency);
     return [amount, text].filter((part) => part !== null && part !== '').join(' ') || '-';
   };
   return [side(one.expectedMinor, one.expectedText), side(one.actualMinor, one.actualText)];

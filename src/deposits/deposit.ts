@@ -72,20 +72,10 @@ export interface TransferEvent {
 }
 
 /** A settlement as its row says it. */
-export interface SettledTransfer {
+export interface SettledTransfer extends Omit<TransferEvent, 'removed'> {
   readonly id: bigint;
   readonly outTradeNo: string;
-  readonly chainName: string;
   readonly chainId: bigint;
-  readonly transactionHash: string;
-  readonly logIndex: number;
-  readonly position: number;
-  readonly blockNumber: bigint;
-  readonly blockHash: string;
-  readonly token: string;
-  readonly from: string;
-  readonly to: string;
-  readonly value: bigint;
   readonly fingerprint: string;
   readonly settledAt: string;
 }

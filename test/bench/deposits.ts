@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +11,7 @@ import type { DepositRow } from '../../src/deposits/depositRow.js';
 import { encodeCall, TestNode } from '../support/node.js';
 import { median } from './median.js';
 import { privateFilePlace, privateServerPlace, withDatabase, type Place } from './place.js';
+import { peakOf } from './peakMemory.js';
 
 const help = `npm run bench:deposits -- [options]
 
@@ -132,18 +133,11 @@ async function plan(place: Place, folder: string): Promise<Planned> {
   let text = '';
   child.stdout.on('data', (part: Buffer) => (text += part.toString()));
   let peak = 0;
-  const poll = setInterval(() => {
-    try {
-      const status = readFileSync(`/proc/${String(child.pid)}/status`, 'utf8');
-      peak = Math.max(peak, Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0));
-    } catch {
-      // It has ended.
-    }
-  }, 25);
+  const poll = setInterval(() => (peak = Math.max(peak, peakOf(child.pid))), 25);
   await new Promise((resolve) => child.on('close', resolve));
   clearInterval(poll);
   const { planned, states } = JSON.parse(text) as Pick<Planned, 'planned' | 'states'>;
-  return { ms: performance.now() - startedAt, peakMegabytes: peak / 1_024, planned, states };
+  return { ms: performance.now() - startedAt, peakMegabytes: peak / 2 ** 20, planned, states };
 }
 
 async function speed(engine: string, node: TestNode, deposits: number, rounds: number): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { createReadStream, createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createReadStream, createWriteStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import type { Database } from '../../src/db/database.js';
 import { migrateUp } from '../../src/db/schema.js';
 import { repeatable } from '../../src/db/transaction.js';
 import { privateFilePlace, privateServerPlace, withDatabase, type Place } from './place.js';
+import { peakOf } from './peakMemory.js';
 
 const help = `npm run bench:match -- [options]
 
@@ -177,15 +178,6 @@ async function settle(place: Place, folder: string, args: readonly string[], cod
   clearInterval(poll);
   if (!codes.includes(code ?? -1)) throw new Error(`settle ${args.join(' ')} ended with ${String(code)}: ${answer}`);
   return { seconds: (performance.now() - startedAt) / 1_000, peakMegabytes: peakBytes / 2 ** 20, answer };
-}
-
-function peakOf(pid: number | undefined): number {
-  try {
-    const [, kibibytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8')) ?? [];
-    return Number(kibibytes ?? 0) * 1024;
-  } catch {
-    return 0; // the process ended between two looks
-  }
 }
 
 async function measure(place: Place, rows: number): Promise<string> {

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +9,7 @@ import { repeatable } from '../../src/db/transaction.js';
 import { batchDay } from './data.js';
 import { privateFilePlace, privateServerPlace, withDatabase, type Place } from './place.js';
 import { runSettle } from './settleProcess.js';
+import { peakOf } from './peakMemory.js';
 
 const help = `npm run bench:payouts -- [options]
 
@@ -81,22 +82,13 @@ async function payOut(place: Place, folder: string, submitters: number): Promise
   const runs = Array.from({ length: submitters }, async () => {
     const child = start(place, folder, ['payout', 'run', '--json']);
     child.stdout?.resume();
-    const poll = setInterval(() => (peakBytes = Math.max(peakBytes, peakOf(child))), 25);
+    const poll = setInterval(() => (peakBytes = Math.max(peakBytes, peakOf(child.pid))), 25);
     const code = await new Promise((resolve) => child.on('close', resolve));
     clearInterval(poll);
     if (code !== 0 && !(code === 3 && submitters > 1)) throw new Error(`settle payout run ended with ${String(code)}`);
   });
   await Promise.all(runs);
   return { ms: performance.now() - startedAt, peakBytes };
-}
-
-function peakOf({ pid }: ChildProcess): number {
-  try {
-    const [, kibibytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8')) ?? [];
-    return Number(kibibytes ?? 0) * 1024;
-  } catch {
-    return 0;
-  }
 }
 
 async function measure(place: Place, { payouts, perSecond, submitters }: Payday): Promise<Figures> {

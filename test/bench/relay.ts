@@ -9,6 +9,7 @@ import { repeatable } from '../../src/db/transaction.js';
 import { startBroker, type Broker } from '../support/broker.js';
 import { batchDay } from './data.js';
 import { privateFilePlace, privateServerPlace, withDatabase, type Place } from './place.js';
+import { peakOf } from './peakMemory.js';
 
 const help = `npm run bench:relay -- [options]
 
@@ -51,15 +52,6 @@ async function fill(place: Place, messages: number, accounts: number): Promise<v
   });
 }
 
-function peakOf({ pid }: ChildProcess): number {
-  try {
-    const [, kibibytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8')) ?? [];
-    return Number(kibibytes ?? 0) * 1024;
-  } catch {
-    return 0;
-  }
-}
-
 /** Processor time so far, in seconds; a tick of Linux is 10 ms. */
 function processorOf({ pid }: ChildProcess): number {
   try {
@@ -84,7 +76,7 @@ async function relay(place: Place, folder: string): Promise<{ sent: number; peak
   let processor = 0;
   child.stdout.on('data', (part: Buffer) => (stdout += part.toString()));
   const poll = setInterval(() => {
-    peakBytes = Math.max(peakBytes, peakOf(child));
+    peakBytes = Math.max(peakBytes, peakOf(child.pid));
     processor = Math.max(processor, processorOf(child));
   }, 50);
   const code = await new Promise((resolve) => child.on('close', resolve));

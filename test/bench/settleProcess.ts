@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { batchDay } from './data.js';
 import { BenchRefused } from './refused.js';
+import { peakOf } from './peakMemory.js';
 
 const settleBin = fileURLToPath(new URL('../../../bin/settle.js', import.meta.url));
 
@@ -50,14 +51,4 @@ export async function runSettle(url: string, lanes: number | undefined): Promise
   const outcome = (JSON.parse(answer) as { outcome?: unknown }).outcome;
   if (outcome !== 'OK') throw new Error(`settle run ended with outcome ${String(outcome)} instead of OK.`);
   return { ms, peakBytes };
-}
-
-/** High-water mark of a living process's resident memory; 0 once it is gone. */
-function peakOf(pid: number | undefined): number {
-  try {
-    const [, kibibytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8')) ?? [];
-    return Number(kibibytes ?? 0) * 1024;
-  } catch {
-    return 0; // the process ended between two looks
-  }
 }
