@@ -112,6 +112,14 @@ test('settle config schema prints a JSON Schema that names every section and all
   expect(schema.additionalProperties).toBe(false);
 });
 
+test.each([
+  ['init', 'settle.configTemplate', 'text'],
+  ['schema', 'settle.configSchema', 'jsonSchema'],
+])('settle config %s --json is one document of ours', async (command, schema, key) => {
+  const { stdout } = await settle(['config', command, '--json'], { cwd: folder });
+  expect(JSON.parse(stdout)).toMatchObject({ schema, schemaVersion: 1, [key]: expect.anything() as unknown });
+});
+
 describe('completion', () => {
   const complete = async (...words: string[]): Promise<string[]> => {
     file('this is no valid setting\n');
@@ -144,6 +152,12 @@ describe('completion', () => {
       printf '%s\n' "\${COMPREPLY[@]}"`;
     const { stdout, stderr } = spawnSync('bash', ['-c', ask], { cwd: folder, encoding: 'utf8' });
     expect({ stdout: stdout.trim().split(/\s/)[0], stderr }).toEqual({ stdout: 'outbox', stderr: '' });
+  });
+
+  test('is a script, so that a JSON document is refused', async () => {
+    const { code, stdout, stderr } = await settle(['completion', 'bash', '--json'], { cwd: folder });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('settle completion bash');
   });
 
   test.each(['zsh', 'fish'])('prints a script for %s', async (shell) => {

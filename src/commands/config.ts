@@ -1,6 +1,6 @@
 import { settingsSchema, settingsTemplate, shownSettings, type ShownSetting } from '../configShow.js';
 import { toJson } from '../kernel/json.js';
-import type { Command, CommandContext } from './context.js';
+import type { Command } from './context.js';
 
 const originOf: Record<ShownSetting['source'], (setting: ShownSetting) => string> = {
   default: () => 'default',
@@ -30,16 +30,18 @@ const check: Command<object> = async (context) => {
   return 0;
 };
 
-const printed =
-  (text: () => string): Command<object> =>
-  async (context: CommandContext) => {
-    await context.print(text().trimEnd());
-    return 0;
-  };
-
-export const configCommands = {
-  show,
-  check,
-  init: printed(settingsTemplate),
-  schema: printed(() => toJson(settingsSchema(), 2)),
+/** `settle config init`: a commented settle.yaml. */
+const init: Command<object> = async (context) => {
+  if (context.output === 'text') await context.print(settingsTemplate().trimEnd());
+  else await context.document({ schema: 'settle.configTemplate', text: settingsTemplate() });
+  return 0;
 };
+
+/** `settle config schema`: for editors, so that the text is the bare JSON Schema. */
+const schema: Command<object> = async (context) => {
+  if (context.output === 'text') await context.print(toJson(settingsSchema(), 2));
+  else await context.document({ schema: 'settle.configSchema', jsonSchema: settingsSchema() });
+  return 0;
+};
+
+export const configCommands = { show, check, init, schema };
