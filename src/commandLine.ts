@@ -1,5 +1,5 @@
 import { Command as Program, Option } from 'commander';
-import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { addDepositCommands } from './commandLineDeposits.js';
 import { addLedgerCommands, wholeNumber, type Load } from './commandLineLedger.js';
 import { addOperatorCommands } from './commandLineOperators.js';
@@ -34,8 +34,8 @@ export type { Load };
 export type Invoke = (load: Load<never>, flags: GlobalFlags, options: object) => Promise<number>;
 
 function version(): string {
-  const file = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+  // By its name, so that it is found from the sources and from what they are built into.
+  return (createRequire(import.meta.url)('settle/package.json') as { version: string }).version;
 }
 
 /** The commands with their flags and help; `invoke` runs the one that was typed. */

@@ -5,7 +5,7 @@ import { verifyBooks } from '../src/reconciliation/verify.js';
 import { createTestDatabase, onEachDatabase } from './support/databases.js';
 import { everyRow, givenVariedDay, runDay } from './support/day.js';
 import { withoutTriggers } from './support/plants.js';
-import { settle } from './support/program.js';
+import { settleInside as settle } from './support/inside.js';
 import { startServer, type Server } from './support/server.js';
 
 onEachDatabase('the ledger', (current) => {

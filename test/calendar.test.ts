@@ -6,7 +6,7 @@ import { Settings } from 'luxon';
 import { closedBecause, cutOffOf, dueDay } from '../src/batch/calendar.js';
 import { addDays } from '../src/kernel/batchDay.js';
 import { parseHolidays, type SpecialDay } from '../src/kernel/holidays.js';
-import { settle } from './support/program.js';
+import { settleInside as settle } from './support/inside.js';
 
 // Cut-offs at the hours that clocks skip or show twice. The same day ends at the same instant whoever asks, and whenever.
 

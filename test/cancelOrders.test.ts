@@ -6,7 +6,7 @@ import { verifyBooks } from '../src/reconciliation/verify.js';
 import { emptyBooks } from './support/books.js';
 import { onEachDatabase } from './support/databases.js';
 import { plant } from './support/plants.js';
-import { settle } from './support/program.js';
+import { settleInside as settle } from './support/inside.js';
 import { day, everyRow, givenAccounts, givenOrders, payables, runDay } from './support/day.js';
 
 const decision = { by: 'alice', reason: 'captured twice', at: '2026-11-30T09:00:00.000Z' };

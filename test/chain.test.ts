@@ -9,7 +9,7 @@ import { onEachDatabase } from './support/databases.js';
 import { givenOrders, givenVariedDay, runDay } from './support/day.js';
 import { writeDigests, writeLinks } from './support/ledgerBooks.js';
 import { withoutTriggers } from './support/plants.js';
-import { settle } from './support/program.js';
+import { settleInside as settle } from './support/inside.js';
 
 const day = '2026-11-29';
 const unicode = 'Zażółć\u{1F4B0}';

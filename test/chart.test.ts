@@ -7,7 +7,7 @@ import { neededAccounts, readChart } from '../src/kernel/chart.js';
 import { chartOfAccounts } from '../src/ledger/views.js';
 import { createTestDatabase, onEachDatabase } from './support/databases.js';
 import { everyRow, givenOrders } from './support/day.js';
-import { settle } from './support/program.js';
+import { settleInside as settle } from './support/inside.js';
 
 const day = '2026-11-29';
 type Tree = Record<string, unknown>;

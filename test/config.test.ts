@@ -6,7 +6,7 @@ import { loadConfig, type Config } from '../src/config.js';
 import { durationMs } from '../src/configValues.js';
 import { parseDatabaseUrl } from '../src/db/url.js';
 import { SettleError } from '../src/kernel/errors.js';
-import { settle } from './support/program.js';
+import { settleInside as settle } from './support/inside.js';
 
 let folder: string;
 beforeEach(() => {

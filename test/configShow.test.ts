@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { configSchema, loadConfig } from '../src/config.js';
 import { settingsTemplate } from '../src/configShow.js';
-import { settle, settleBin } from './support/program.js';
+import { settleInside as settle } from './support/inside.js';
+import { settle as settleProcess, settleBin } from './support/program.js';
 
 let folder: string;
 beforeEach(() => {
@@ -120,10 +121,11 @@ test.each([
   expect(JSON.parse(stdout)).toMatchObject({ schema, schemaVersion: 1, [key]: expect.anything() as unknown });
 });
 
+// By processes: the library writes to the console itself.
 describe('completion', () => {
   const complete = async (...words: string[]): Promise<string[]> => {
     file('this is no valid setting\n');
-    const { code, stdout } = await settle(['complete', '--', ...words], { cwd: folder });
+    const { code, stdout } = await settleProcess(['complete', '--', ...words], { cwd: folder });
     expect(code).toBe(0);
     return stdout.split('\n').map((line) => line.split('\t')[0] ?? '');
   };
@@ -155,13 +157,13 @@ describe('completion', () => {
   });
 
   test('is a script, so that a JSON document is refused', async () => {
-    const { code, stdout, stderr } = await settle(['completion', 'bash', '--json'], { cwd: folder });
+    const { code, stdout, stderr } = await settleProcess(['completion', 'bash', '--json'], { cwd: folder });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain('settle completion bash');
   });
 
   test.each(['zsh', 'fish'])('prints a script for %s', async (shell) => {
-    const { code, stdout } = await settle(['completion', shell], { cwd: folder });
+    const { code, stdout } = await settleProcess(['completion', shell], { cwd: folder });
     expect([code, stdout.includes('settle')]).toEqual([0, true]);
   });
 });

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { settle, type Ended } from './support/program.js';
+import { settleInside as settle, type Ended } from './support/inside.js';
 
 // What `npm run fuzz` found once, kept as plain examples.
 

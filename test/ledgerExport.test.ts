@@ -11,7 +11,7 @@ import type { ExportedEntry } from '../src/ledger/exportEntries.js';
 import { onEachDatabase } from './support/databases.js';
 import { givenOrders, givenVariedDay, runDay } from './support/day.js';
 import { hledgerBalances, requireHledger } from './support/hledger.js';
-import { settle } from './support/program.js';
+import { settleInside as settle } from './support/inside.js';
 
 const day = '2026-11-29';
 const most = 9_223_372_036_854_775_807n;

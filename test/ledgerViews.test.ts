@@ -4,7 +4,7 @@ import { chartOfAccounts, ledgerBalances, trialBalance, type LedgerBalance } fro
 import { journalEntries } from '../src/ledger/viewsOfEntries.js';
 import { numbered, seedClosedDay, seedOrder } from './support/closedDay.js';
 import { createTestDatabase, onEachDatabase } from './support/databases.js';
-import { settle } from './support/program.js';
+import { settleInside as settle } from './support/inside.js';
 import { plant } from './support/plants.js';
 
 onEachDatabase('The books', (db) => {

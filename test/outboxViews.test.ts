@@ -4,7 +4,7 @@ import { fromInstant } from '../src/db/values.js';
 import { requeueMessages } from '../src/outbox/requeue.js';
 import { outboxStatus } from '../src/outbox/views.js';
 import { onEachDatabase } from './support/databases.js';
-import { settle } from './support/program.js';
+import { settleInside as settle } from './support/inside.js';
 
 const decision = { by: 'alice', reason: 'disk replaced', at: '2026-11-30T08:00:00.000Z' };
 

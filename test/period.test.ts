@@ -13,7 +13,7 @@ import { emptyBooks } from './support/books.js';
 import { createTestDatabase, onEachDatabase } from './support/databases.js';
 import { everyRow, givenOrders, runDay } from './support/day.js';
 import { importTerms } from './support/importing.js';
-import { settle } from './support/program.js';
+import { settleInside as settle } from './support/inside.js';
 
 const friday = '2026-11-27';
 const saturday = '2026-11-28';

@@ -4,7 +4,7 @@ import { fromInstant } from '../src/db/values.js';
 import { activeQuarantine } from '../src/settlement/quarantineViews.js';
 import { releaseAccount } from '../src/settlement/releaseAccount.js';
 import { onEachDatabase } from './support/databases.js';
-import { settle } from './support/program.js';
+import { settleInside as settle } from './support/inside.js';
 
 const decision = { by: 'alice', reason: 'unfrozen by compliance', at: '2026-11-30T08:00:00.000Z' };
 

@@ -12,7 +12,7 @@ import { onEachDatabase } from './support/databases.js';
 import { everyRow, givenOrders, payables, runDay } from './support/day.js';
 import { importFeePlans, importTerms } from './support/importing.js';
 import { plant } from './support/plants.js';
-import { settle } from './support/program.js';
+import { settleInside as settle } from './support/inside.js';
 
 const day = '2026-11-29';
 const next = '2026-11-30';

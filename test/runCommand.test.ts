@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from './support/databases.js';
 import { day, everyRow, givenAccounts, givenOrders, variedDay } from './support/day.js';
-import { settle } from './support/program.js';
+import { settleInside as settle } from './support/inside.js';
 
 describe('settle run, resume and rerun as typed', () => {
   let current: TestDatabase;

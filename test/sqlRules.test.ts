@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createConnection, type Connection, type RowDataPacket } from 'mysql2/promise';
 import { header, orderLine } from './support/importing.js';
-import { settle } from './support/program.js';
+import { settleInside as settle } from './support/inside.js';
 import { startServer, type Server } from './support/server.js';
 
 // What docs/engines.md promises about our SQL, asked of every statement that a server was really sent: by a whole life of

@@ -12,7 +12,8 @@ import { checkDueDay, collectStatus } from '../src/reports/status.js';
 import { statusText } from '../src/reports/statusText.js';
 import { numbered, seedClosedDay, seedOrder } from './support/closedDay.js';
 import { createTestDatabase, onEachDatabase, type TestDatabase } from './support/databases.js';
-import { settle, settleBin } from './support/program.js';
+import { settleInside as settle } from './support/inside.js';
+import { settleBin } from './support/program.js';
 
 const owner = JSON.stringify({
   host: 'db1\u001b[31m',

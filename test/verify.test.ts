@@ -5,7 +5,7 @@ import { verifyBooks } from '../src/reconciliation/verify.js';
 import { emptyBooks, smallDays, writeBooks } from './support/books.js';
 import { onEachDatabase } from './support/databases.js';
 import { plant } from './support/plants.js';
-import { settle } from './support/program.js';
+import { settleInside as settle } from './support/inside.js';
 
 const checks = Object.keys(verifyChecks).length;
 

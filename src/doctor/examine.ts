@@ -90,7 +90,7 @@ function driver(dialect: DatabaseTarget['dialect']): Finding {
   const versionIn = (file: string): { version: string; dependencies?: Record<string, string> } =>
     require(file) as { version: string };
   const found = versionIn(`${name}/package.json`).version;
-  const wanted = versionIn('../../../package.json').dependencies?.[name];
+  const wanted = versionIn('settle/package.json').dependencies?.[name];
   return found === wanted
     ? ok('driver', `${name} ${found}, the version that Settle was tested with`)
     : warn('driver', `${name} ${found}; Settle was tested with ${String(wanted)}`, 'npm ci');

@@ -4,7 +4,7 @@ import { describe, expect, test } from '@jest/globals';
 import { toBigInt } from '../../src/db/values.js';
 import type { Database } from '../../src/db/database.js';
 import { createTestDatabase, databaseKinds } from '../support/databases.js';
-import { settle } from '../support/program.js';
+import { settleInside as settle } from '../support/inside.js';
 
 interface Expected {
   batchDay: string;

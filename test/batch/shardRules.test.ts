@@ -10,7 +10,7 @@ import type { Session } from '../../src/db/session.js';
 import { andInShard, isInShard, parseShard, shardsFrom, shardText, type Shard } from '../../src/sharding/shard.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
 import { day, everyRow, givenOrders, givenVariedDay, runDay } from '../support/day.js';
-import { settle } from '../support/program.js';
+import { settleInside as settle } from '../support/inside.js';
 
 const shard = (text: string): Shard => parseShard(text) as Shard;
 

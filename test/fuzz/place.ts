@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runInside } from './program.js';
+import { runInside } from '../support/inside.js';
 
 /** A folder in which the inputs of one door are tried, one after the other, each in a folder of its own. */
 export class Place {

@@ -4,7 +4,8 @@ import { lstatSync, readFileSync } from 'node:fs';
 import { join, normalize } from 'node:path';
 import { msMax, processEvery, type Tried } from './door.js';
 import { pathsBelow, type Place } from './place.js';
-import { fitsProcess, runAsProcess, runInside, type Ended } from './program.js';
+import { runInside, type Ended } from '../support/inside.js';
+import { fitsProcess, runAsProcess } from './asProcess.js';
 import { broken } from './properties.js';
 import type { Random } from './random.js';
 

@@ -15,7 +15,7 @@ import {
   settlementPayload,
   settlements,
 } from '../support/outside.js';
-import { settle, type Ended } from '../support/program.js';
+import { settleInside as settle, type Ended } from '../support/inside.js';
 
 describe('settle outbox', () => {
   let place: TestDatabase;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
 import { givenOrders, runDay } from '../support/day.js';
 import { importFeePlans, importTerms } from '../support/importing.js';
-import { settle } from '../support/program.js';
+import { settleInside as settle } from '../support/inside.js';
 
 const day = '2026-11-28';
 const next = '2026-11-29';

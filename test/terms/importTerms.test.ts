@@ -9,7 +9,7 @@ import { termsOn } from '../../src/terms/termsQueries.js';
 import { createTestDatabase, onEachDatabase } from '../support/databases.js';
 import { day, givenOrders, runDay } from '../support/day.js';
 import { importFeePlans, importTerms } from '../support/importing.js';
-import { settle } from '../support/program.js';
+import { settleInside as settle } from '../support/inside.js';
 
 const planHeader =
   'fee_plan,valid_from,type,basis_points,channel,currency,from_amount,fixed,minimum,maximum,tiers,cap_at_order';

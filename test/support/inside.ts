@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { main } from '../../src/cli.js';
 
@@ -63,30 +61,25 @@ function setEnvironment(settings: Readonly<Record<string, string>> | null): void
   Object.assign(process.env, settings ?? environmentBefore);
 }
 
-/** The same as a process of its own; killed, with code null, when it does not end in `msMax`. */
-export function runAsProcess({ args, environment, cwd, stdin }: Typed, msMax: number): Promise<Ended> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../../../bin/settle.js'), ...args], {
-    cwd,
-    env: { PATH: process.env['PATH'] ?? '', TMPDIR: process.env['TMPDIR'] ?? '', ...environment },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
-  child.stdin.on('error', () => undefined);
-  child.stdin.end(stdin ?? '');
-  const timer = setTimeout(() => child.kill('SIGKILL'), msMax);
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (text: Buffer) => (stdout += text.toString()));
-  child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));
-  return new Promise((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', (code) => {
-      clearTimeout(timer);
-      resolve({ code, stdout, stderr });
-    });
-  });
-}
+let before: Promise<unknown> = Promise.resolve();
 
-/** An argument or a value that no operating system can hand to a process. */
-export function fitsProcess({ args, environment }: Typed): boolean {
-  const texts = [...args, ...Object.entries(environment).flat()];
-  return texts.every((text) => !text.includes('\0') && text.length < 100_000);
+/**
+ * `settle` of ./program.ts inside this process, a tenth of its price: for tests of what a command answers. Where
+ * signals, memory, the machine's zone, or two commands at the same time are the point, a process is due: commands
+ * that are typed here wait for each other.
+ */
+export function settleInside(
+  args: readonly string[],
+  options: { url?: string; cwd?: string; env?: Record<string, string>; stdin?: string } = {},
+): Promise<Ended> {
+  const ended = before.then(() =>
+    runInside({
+      args,
+      environment: { ...(options.url === undefined ? {} : { SETTLE_DATABASE_URL: options.url }), ...options.env },
+      cwd: options.cwd ?? process.cwd(),
+      ...(options.stdin === undefined ? {} : { stdin: Buffer.from(options.stdin) }),
+    }),
+  );
+  before = ended.catch(() => undefined);
+  return ended;
 }
