@@ -9,7 +9,8 @@ import type { Finding } from '../src/doctor/finding.js';
 import { serverFindings } from '../src/doctor/serverFindings.js';
 import { everyRow, givenVariedDay, runDay } from './support/day.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from './support/databases.js';
-import { settleInside as settle, type Ended } from './support/inside.js';
+import { settleInside as settle } from './support/inside.js';
+import type { Ended } from './support/program.js';
 import { freePort, startServer, type Server } from './support/server.js';
 
 interface Document {

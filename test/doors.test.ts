@@ -2,7 +2,8 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { settleInside as settle, type Ended } from './support/inside.js';
+import { settleInside as settle } from './support/inside.js';
+import type { Ended } from './support/program.js';
 
 // What `npm run fuzz` found once, kept as plain examples.
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createTestDatabase, databaseKinds, type TestDatabase } from './support/databases.js';
 import { header, orderLine, storedOrders } from './support/importing.js';
+import { settleInside } from './support/inside.js';
 import { settle, settleBin } from './support/program.js';
 
 let folder: string;
@@ -40,7 +41,7 @@ describe.each(databaseKinds)('settle import [%s]', (kind) => {
       fileOf('broken.csv', orderLine({ order_no: 'O-3' }), '"'),
       fileOf('after.csv', orderLine({ order_no: 'O-4' })),
     ];
-    const { code, stdout, stderr } = await settle(['import', 'orders', ...files, '--json'], given);
+    const { code, stdout, stderr } = await settleInside(['import', 'orders', ...files, '--json'], given);
     expect(stderr).toBe('');
     expect(JSON.parse(stdout)).toEqual({
       schema: 'settle.import',
@@ -68,8 +69,8 @@ describe.each(databaseKinds)('settle import [%s]', (kind) => {
     });
     expect(code).toBe(2);
     expect((await storedOrders(given.database)).length).toBe(2);
-    expect((await settle(['import', 'orders', files[1] as string], given)).code).toBe(3);
-    expect((await settle(['import', 'orders', files[0] as string], given)).code).toBe(0);
+    expect((await settleInside(['import', 'orders', files[1] as string], given)).code).toBe(3);
+    expect((await settleInside(['import', 'orders', files[0] as string], given)).code).toBe(0);
   });
 
   test('two programs that import the same file at once both end well, with each row once', async () => {
@@ -118,23 +119,23 @@ describe.each(databaseKinds)('settle import [%s]', (kind) => {
     expect(stderr).toContain(`${stored.toLocaleString('en-US')} rows of ${file} are stored and stay`);
     expect(stored % 2_000).toBe(0);
     expect(stored).toBeLessThan(60_000);
-    const again = await settle(['import', 'orders', file, '--json'], given);
+    const again = await settleInside(['import', 'orders', file, '--json'], given);
     expect(JSON.parse(again.stdout)).toMatchObject({ files: [{ accepted: 60_000 - stored, repeated: stored }] });
     expect(again.code).toBe(0);
   });
 
   test('autoRegister: false leaves accounts to account files', async () => {
     const file = fileOf('day.csv', orderLine());
-    await settle(['import', 'orders', file], { ...given, env: { SETTLE_ACCOUNTS_AUTO_REGISTER: 'false' } });
+    await settleInside(['import', 'orders', file], { ...given, env: { SETTLE_ACCOUNTS_AUTO_REGISTER: 'false' } });
     expect(await given.database.read((session) => session.tuples('select account_no from account'))).toEqual([]);
     const accounts = join(folder, 'accounts.csv');
     writeFileSync(accounts, 'account_no,status\nM1,CLOSED\n');
-    const { stdout, code } = await settle(['import', 'accounts', accounts, '--json'], given);
+    const { stdout, code } = await settleInside(['import', 'accounts', accounts, '--json'], given);
     expect([code, JSON.parse(stdout)]).toMatchObject([
       0,
       { schema: 'settle.import', files: [{ accepted: 1, updated: 0 }] },
     ]);
-    expect((await settle(['import', 'accounts', accounts], given)).stdout).toBe(
+    expect((await settleInside(['import', 'accounts', accounts], given)).stdout).toBe(
       `${accounts}: 0 accepted (0 changed), 1 repeated, 0 rejected\n`,
     );
   });
@@ -152,7 +153,7 @@ describe('what a person reads', () => {
       orderLine(),
       rows(25).map((row) => row.replace('USD', 'usd')),
     );
-    const { stdout, code } = await settle(['import', 'orders', file], { cwd: folder });
+    const { stdout, code } = await settleInside(['import', 'orders', file], { cwd: folder });
     const lines = stdout.trimEnd().split('\n');
     expect(code).toBe(3);
     expect(lines[0]).toBe(`${file}: 1 accepted, 0 repeated, 25 rejected`);
@@ -163,7 +164,7 @@ describe('what a person reads', () => {
 
   test('a refused file says that nothing of it is stored', async () => {
     const file = fileOf('day.csv', orderLine(), '"');
-    const { stdout, code } = await settle(['import', 'orders', file], { cwd: folder });
+    const { stdout, code } = await settleInside(['import', 'orders', file], { cwd: folder });
     expect([code, stdout]).toEqual([
       2,
       `${file}: refused, nothing of it is stored: BROKEN_QUOTE: The quote opened in line 3, column 1 is not closed.\n`,
@@ -176,7 +177,7 @@ describe('where the bytes come from', () => {
     const tmp = join(folder, 'tmp');
     mkdirSync(tmp);
     const stdin = `${header}\n${rows(100).join('\n')}\n`;
-    const { stdout, code } = await settle(['import', 'orders', '-', '--json'], {
+    const { stdout, code } = await settleInside(['import', 'orders', '-', '--json'], {
       cwd: folder,
       stdin,
       env: { TMPDIR: tmp },
@@ -214,12 +215,12 @@ describe('where the bytes come from', () => {
     ['good.csv/x', 'FILE_NOT_FOUND'],
   ])('with %s among the files nothing at all is stored: %s', async (bad, error) => {
     const good = fileOf('good.csv', orderLine());
-    const { code, stderr, stdout } = await settle(['import', 'orders', good, join(folder, bad), '--json'], {
+    const { code, stderr, stdout } = await settleInside(['import', 'orders', good, join(folder, bad), '--json'], {
       cwd: folder,
     });
     expect([code, stdout]).toEqual([2, '']);
     expect(JSON.parse(stderr)).toMatchObject({ error: { code: error, exitCode: 2 } });
-    const after = await settle(['import', 'orders', good, '--json'], { cwd: folder });
+    const after = await settleInside(['import', 'orders', good, '--json'], { cwd: folder });
     expect(JSON.parse(after.stdout)).toMatchObject({ files: [{ accepted: 1, repeated: 0 }] });
   });
 
@@ -233,12 +234,12 @@ describe('where the bytes come from', () => {
   });
 
   test('standard input named twice is a mistake', async () => {
-    const { code, stderr } = await settle(['import', 'orders', '-', '-'], { cwd: folder, stdin: '' });
+    const { code, stderr } = await settleInside(['import', 'orders', '-', '-'], { cwd: folder, stdin: '' });
     expect([code, stderr]).toEqual([2, expect.stringContaining('only once')]);
   });
 
   test('standard input that cannot be copied is refused', async () => {
-    const { code, stdout } = await settle(['import', 'orders', '-'], {
+    const { code, stdout } = await settleInside(['import', 'orders', '-'], {
       cwd: folder,
       stdin: `${header}\n`,
       env: { TMPDIR: join(folder, 'not-there') },

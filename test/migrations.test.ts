@@ -29,7 +29,8 @@ import {
 } from '../src/kernel/states.js';
 import { lineKinds } from '../src/statements/statement.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from './support/databases.js';
-import { settle } from './support/program.js';
+import { settleInside } from './support/inside.js';
+import { settle, type Ended } from './support/program.js';
 import { startProxy } from './support/proxy.js';
 
 const engines: Engine[] = ['sqlite', 'mariadb', 'mysql'];
@@ -147,7 +148,7 @@ describe.each(databaseKinds)('settle migrate [%s]', (kind) => {
   });
   afterEach(() => place.drop());
 
-  const migrate = (...args: string[]): ReturnType<typeof settle> => settle(['migrate', ...args], { url: place.url });
+  const migrate = (...args: string[]): Promise<Ended> => settleInside(['migrate', ...args], { url: place.url });
   const names = migrations.map((migration) => migration.name);
 
   test('up applies, again says there is nothing, down undoes, up applies again to the same shape', async () => {
@@ -246,7 +247,7 @@ describe.each(databaseKinds)('settle migrate [%s]', (kind) => {
   });
 
   test('two at once: who does not get the lock says so, and what it names makes the schema whole', async () => {
-    for (const { code, stderr } of await Promise.all([migrate('up'), migrate('up')])) {
+    for (const { code, stderr } of await Promise.all([1, 2].map(() => settle(['migrate', 'up'], { url: place.url })))) {
       if (code !== 0) expect([code, stderr]).toEqual([5, expect.stringContaining('settle migrate up --unlock')]);
     }
     expect(await migrate('up', '--unlock')).toMatchObject({ code: 0 });
@@ -285,7 +286,7 @@ describe('a migration that is cut off on a server', () => {
         const held = await settle(['migrate', 'up'], { url: place.url });
         expect(held).toMatchObject({ code: 5, stdout: '' });
         expect(held.stderr).toContain('settle migrate up --unlock');
-        expect(await settle(['migrate', 'up', '--unlock'], { url: place.url })).toMatchObject({ code: 0 });
+        expect(await settleInside(['migrate', 'up', '--unlock'], { url: place.url })).toMatchObject({ code: 0 });
         await expect(requireSchema(place.database)).resolves.toBeUndefined();
         expect(await shapeOf(place.database)).toEqual(await wholeShape());
       } finally {
@@ -303,10 +304,10 @@ describe('a migration that is cut off on a server', () => {
         const first = await settle(['migrate', 'up'], { url: proxy.url });
         expect(first).toMatchObject({ code: 75, stdout: '' });
         expect(first.stderr).toContain('DATABASE_UNREACHABLE');
-        const again = await settle(['migrate', 'up'], { url: place.url });
+        const again = await settleInside(['migrate', 'up'], { url: place.url });
         if (again.code !== 0) {
           expect(again.stderr).toContain('settle migrate up --unlock');
-          expect(await settle(['migrate', 'up', '--unlock'], { url: place.url })).toMatchObject({ code: 0 });
+          expect(await settleInside(['migrate', 'up', '--unlock'], { url: place.url })).toMatchObject({ code: 0 });
         }
         expect(await shapeOf(place.database)).toEqual(await wholeShape());
       } finally {
@@ -323,7 +324,7 @@ describe('a SQLite file', () => {
       const path = join(folder, 'orders.csv');
       writeFileSync(path, 'order_no,account_no\n'.repeat(500));
       const before = createHash('sha256').update(readFileSync(path)).digest('hex');
-      const ended = await settle(['migrate', 'up'], { url: `sqlite:${path}` });
+      const ended = await settleInside(['migrate', 'up'], { url: `sqlite:${path}` });
       expect(ended).toMatchObject({ code: 2, stdout: '' });
       expect(ended.stderr).toContain('DATABASE_NOT_A_DATABASE');
       expect(createHash('sha256').update(readFileSync(path)).digest('hex')).toBe(before);

@@ -3,6 +3,7 @@ import { acquireLease } from '../../src/batch/lease.js';
 import { repeatable } from '../../src/db/transaction.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
 import { day, everyRow, givenVariedDay, moneyDump, runDay } from '../support/day.js';
+import { settleInside } from '../support/inside.js';
 import { settle } from '../support/program.js';
 
 /** Small pages and chunks, so that a run of a few hundred orders has many places to be killed at. */
@@ -28,7 +29,7 @@ describe.each(databaseKinds)('after an interruption [%s]', (kind) => {
 
   test('kill -9 at any moment, started again until it is done: the same books as an undisturbed run', async () => {
     let kills = 0;
-    for (let wait = 150; ; wait += 35) {
+    for (let wait = 300; ; wait *= 1.15) {
       const run = settle(['run', ...slowly], { url: current.url });
       const timer = setTimeout(() => {
         run.kill('SIGKILL');
@@ -51,7 +52,7 @@ describe.each(databaseKinds)('after an interruption [%s]', (kind) => {
     expect(kills).toBeGreaterThan(3);
     expect(await moneyDump(current.database)).toEqual(undisturbed);
     expect(await column(`select count(*) from run where state = 'RUNNING'`)).toEqual(['0']);
-    expect((await settle(['verify', '--batch-day', day], { url: current.url })).code).toBe(0);
+    expect((await settleInside(['verify', '--batch-day', day], { url: current.url })).code).toBe(0);
   });
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
@@ -73,7 +74,7 @@ describe.each(databaseKinds)('after an interruption [%s]', (kind) => {
         `INTERRUPTED ${signal} ${String(exitCode)}`,
       ]);
       expect(await column('select owner from lease')).toEqual(['null']);
-      expect((await settle(['resume'], { url: current.url })).code).toBe(3);
+      expect((await settleInside(['resume'], { url: current.url })).code).toBe(3);
       expect(await moneyDump(current.database)).toEqual(undisturbed);
     },
   );
@@ -84,7 +85,7 @@ describe.each(databaseKinds)('after an interruption [%s]', (kind) => {
       if (text.includes('SETTLING begins') || text.includes('a second one stops at once')) run.kill('SIGTERM');
     });
     expect((await run).code).toBe(143);
-    expect((await settle(['run', '--batch-day', day], { url: current.url })).code).toBe(3);
+    expect((await settleInside(['run', '--batch-day', day], { url: current.url })).code).toBe(3);
     expect(await moneyDump(current.database)).toEqual(undisturbed);
   });
 
@@ -140,7 +141,7 @@ describe.each(databaseKinds)('after an interruption [%s]', (kind) => {
     const { code, stderr } = await run;
     expect({ code, stderr }).toMatchObject({ code: 11, stderr: expect.stringContaining('LEASE_LOST') as unknown });
     expect(await everyRow(current.database)).toBe(await (taken as Promise<string> | null));
-    expect((await settle(['run', '--batch-day', day], { url: current.url })).code).toBe(3);
+    expect((await settleInside(['run', '--batch-day', day], { url: current.url })).code).toBe(3);
     expect(await moneyDump(current.database)).toEqual(undisturbed);
     expect(await column(`select state from run order by id`)).toEqual(['ABANDONED', 'PARTIAL']);
   });

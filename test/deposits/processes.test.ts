@@ -9,6 +9,7 @@ import { depositLines, emptyDeposits } from '../support/deposits.js';
 import { TestNode } from '../support/node.js';
 import { startNodeProxy, type NodeProxy } from '../support/nodeProxy.js';
 import { withoutTriggers } from '../support/plants.js';
+import { settleInside } from '../support/inside.js';
 import { settle, type Ended } from '../support/program.js';
 
 // The program as it is typed, against a real node: from the file of orders to the payout of the account that was credited.
@@ -59,7 +60,7 @@ describe.each(kindsForProcesses('sqlite'))('the commands [%s]', (kind) => {
   });
 
   const say = async (...words: string[]): Promise<Ended> => {
-    const ended = await settle(['-v', '--log-file', 'settle.log', ...words], {
+    const ended = await settleInside(['-v', '--log-file', 'settle.log', ...words], {
       url: place.url,
       cwd: folder,
       env: { SETTLE_DEBUG: '1' },
@@ -204,7 +205,7 @@ describe.each(kindsForProcesses('sqlite'))('the commands [%s]', (kind) => {
         await rewind();
         const no = every ? point : Math.round((statements * (point + 2)) / (points + 3));
         if ((await at({ at: no, side })).signal === 'SIGKILL') killed += 1;
-        const again = await settle(['deposit', 'settle', 'R-0', ...by], { url: place.url, cwd: folder });
+        const again = await settleInside(['deposit', 'settle', 'R-0', ...by], { url: place.url, cwd: folder });
         expect([no, side, again.code, again.stderr]).toEqual([no, side, 0, '']);
         expect([no, side, ...(await left())]).toEqual([no, side, ...undisturbed]);
       }
@@ -215,7 +216,11 @@ describe.each(kindsForProcesses('sqlite'))('the commands [%s]', (kind) => {
   test('four processes settle one order at once: one does, the others say so', async () => {
     const [hash = ''] = await given(1);
     await approve('R-0', hash);
-    const ended = await Promise.all(Array.from({ length: 4 }, () => deposit('settle', 'R-0', ...by, '--json')));
+    const ended = await Promise.all(
+      Array.from({ length: 4 }, () =>
+        settle(['deposit', 'settle', 'R-0', ...by, '--json'], { url: place.url, cwd: folder }),
+      ),
+    );
     const outcomes = ended.map(({ stdout }) => (JSON.parse(stdout) as { outcome: string }).outcome).sort();
     expect(outcomes).toEqual([...Array<string>(3).fill('already-settled'), 'settled']);
     expect(await depositLines(place.database)).toHaveLength(1);

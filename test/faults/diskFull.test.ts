@@ -10,6 +10,7 @@ import { day, givenOrders, givenVariedDay, moneyDump, runDay } from '../support/
 import { mountDisk, type Disk } from '../support/disk.js';
 import { strikeEverywhere } from '../support/faults.js';
 import { soundAfter } from '../support/oracle.js';
+import { settleInside } from '../support/inside.js';
 import { settle, settleBin, type Ended } from '../support/program.js';
 import { script } from '../support/script.js';
 import { startServer } from '../support/server.js';
@@ -128,7 +129,7 @@ describe('a folder for reports', () => {
   test('that may take no file of this size: the day is settled, the trouble is told, no half report is left', async () => {
     const file = copyOf(join(folder, 'reported.db'));
     const url = `sqlite:${file}`;
-    expect((await settle(['run', ...tuning], { url })).code).toBe(3);
+    expect((await settleInside(['run', ...tuning], { url })).code).toBe(3);
     const out = join(folder, 'out');
     mkdirSync(out);
     const ended = await runLimited(['report', '--batch-day', day, '--out', join(out, 'day.html'), '--json'], 2, url);
@@ -146,7 +147,7 @@ describe('a folder for reports', () => {
       expect(ended).toMatchObject({ code: 3, stderr: expect.stringContaining('DISK_FULL') });
       expect(readdirSync(disk.path)).toEqual(['filler']);
       disk.free();
-      expect((await settle(['run', ...tuning, '--report-dir', disk.path], { url })).code).toBe(3);
+      expect((await settleInside(['run', ...tuning, '--report-dir', disk.path], { url })).code).toBe(3);
       expect(readdirSync(disk.path).sort()).toEqual(['csv', 'html', 'json'].map((kind) => `report-${day}.${kind}`));
     } finally {
       disk.remove();
@@ -176,7 +177,7 @@ describe('a server', () => {
         const ended = await settle(['run', '--batch-day', day, '--chunk-size', '500', '--json'], { url });
         saysDiskFull(ended);
         disk.free();
-        expect((await settle(['run', '--batch-day', day, '--json'], { url })).code).toBe(0);
+        expect((await settleInside(['run', '--batch-day', day, '--json'], { url })).code).toBe(0);
         await soundAfter(database, null);
       } finally {
         await database.close();

@@ -4,6 +4,7 @@ import { createTestDatabase, databaseKinds, type TestDatabase } from '../support
 import { day, everyRow, givenVariedDay, moneyDump, runDay } from '../support/day.js';
 import { clock, strikeEverywhere } from '../support/faults.js';
 import { soundAfter } from '../support/oracle.js';
+import { settleInside } from '../support/inside.js';
 import { settle, type Ended } from '../support/program.js';
 
 // The lease, between real processes: one is stopped as a machine that swaps or a container that is paused would be, another
@@ -165,7 +166,7 @@ describe.each(databaseKinds)('the lease between processes [%s]', (kind) => {
     });
     expect((await first).signal).toBe('SIGKILL');
     expect(await holder()).toHaveLength(1);
-    expect((await settle(['run', ...slowly], { url: current.url })).code).toBe(3);
+    expect((await settleInside(['run', ...slowly], { url: current.url })).code).toBe(3);
     await soundAfter(current.database, undisturbed);
   });
 });

@@ -7,6 +7,7 @@ import { emptyBooks } from '../support/books.js';
 import { day, givenVariedDay, moneyDump, runDay } from '../support/day.js';
 import { strikeEverywhere } from '../support/faults.js';
 import { soundAfter } from '../support/oracle.js';
+import { settleInside } from '../support/inside.js';
 import { settle } from '../support/program.js';
 import { startProxy } from '../support/proxy.js';
 import { startServer, type Server } from '../support/server.js';
@@ -87,7 +88,7 @@ describe('a server that is killed with -9 under load', () => {
       if (ended.code === 75) {
         expect(JSON.parse(ended.stdout)).toMatchObject({ cancellation: { code: 'DATABASE_LOST' } });
         // The lease was not given back; its process is gone, so nobody waits for it.
-        expect((await settle(['run', ...tuning], { url })).code).toBe(3);
+        expect((await settleInside(['run', ...tuning], { url })).code).toBe(3);
       }
       await soundAfter(database, undisturbed);
     },
@@ -126,7 +127,7 @@ describe('a server that', () => {
       }, 40);
       killed += ended.done;
       expect([3, 75]).toContain(ended.code);
-      if (ended.code === 75) expect((await settle(['run', ...tuning], { url })).code).toBe(3);
+      if (ended.code === 75) expect((await settleInside(['run', ...tuning], { url })).code).toBe(3);
       await soundAfter(database, undisturbed);
     }
     expect(killed).toBeGreaterThan(3 * rounds);

@@ -3,6 +3,7 @@ import { createTestDatabase, type TestDatabase } from '../support/databases.js';
 import { day, givenVariedDay, moneyDump, runDay } from '../support/day.js';
 import { strikeEverywhere } from '../support/faults.js';
 import { soundAfter } from '../support/oracle.js';
+import { settleInside } from '../support/inside.js';
 import { settle } from '../support/program.js';
 import { startProxy, type Proxy } from '../support/proxy.js';
 
@@ -51,7 +52,7 @@ async function runInto(statement: RegExp, env: Record<string, string>) {
 /** The silent connections are cut, as TCP will some day; the next start finishes the day. */
 async function nextStartFinishes(): Promise<void> {
   await proxy.heal();
-  const ended = await settle(['run', ...tuning], { url: place.url });
+  const ended = await settleInside(['run', ...tuning], { url: place.url });
   expect(ended).toMatchObject({ code: 3 });
   await soundAfter(place.database, undisturbed);
 }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import type { Ended, Typed } from '../support/inside.js';
+import type { Typed } from '../support/inside.js';
+import type { Ended } from '../support/program.js';
 
 /** One command as a process of its own; killed, with code null, when it does not end in `msMax`. */
 export function runAsProcess({ args, environment, cwd, stdin }: Typed, msMax: number): Promise<Ended> {
@@ -17,9 +18,9 @@ export function runAsProcess({ args, environment, cwd, stdin }: Typed, msMax: nu
   child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));
   return new Promise((resolve, reject) => {
     child.on('error', reject);
-    child.on('close', (code) => {
+    child.on('close', (code, signal) => {
       clearTimeout(timer);
-      resolve({ code, stdout, stderr });
+      resolve({ code, signal, stdout, stderr });
     });
   });
 }

@@ -1,6 +1,6 @@
 import { errorCatalogue, exitCodes } from '../../src/kernel/errors.js';
 import { cancellationCodes } from '../../src/kernel/cancellation.js';
-import type { Ended } from '../support/inside.js';
+import type { Ended } from '../support/program.js';
 
 /** What any command must keep, whatever was typed: told as sentences, none when all hold. */
 export function broken(ended: Ended, asJson: boolean): string[] {

@@ -15,7 +15,8 @@ import {
   settlementPayload,
   settlements,
 } from '../support/outside.js';
-import { settleInside as settle, type Ended } from '../support/inside.js';
+import { settleInside as settle } from '../support/inside.js';
+import type { Ended } from '../support/program.js';
 
 describe('settle outbox', () => {
   let place: TestDatabase;

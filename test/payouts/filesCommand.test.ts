@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import BetterSqlite3 from 'better-sqlite3';
 import { header, orderLine } from '../support/importing.js';
 import { readPaymentFile } from '../support/pain001Rules.js';
+import { settleInside } from '../support/inside.js';
 import { settle, type Ended } from '../support/program.js';
 
 // The program itself, as cron starts it: a payment file from configuration to answer, and killed at every statement.
@@ -51,7 +52,9 @@ afterAll(() => {
 });
 
 const run = (place: string, args: string[], env: Record<string, string> = {}): Promise<Ended> =>
-  settle(args, { cwd: join(folder, place), env });
+  'NODE_OPTIONS' in env
+    ? settle(args, { cwd: join(folder, place), env })
+    : settleInside(args, { cwd: join(folder, place), env });
 const outbox = (place: string): string[] => {
   try {
     return readdirSync(join(folder, place, 'outbox')).sort();

@@ -8,6 +8,7 @@ import { SimulatorServer, type SimulatorOptions } from '../../src/payouts/channe
 import { createTestDatabase, kindsForProcesses, type TestDatabase } from '../support/databases.js';
 import { givenOrders, runDay } from '../support/day.js';
 import { alerts, payoutBalances, payoutLines } from '../support/payouts.js';
+import { settleInside } from '../support/inside.js';
 import { settle, type Ended, type Started } from '../support/program.js';
 
 // Processes of the program, several at once, against a channel that misbehaves. Whatever happens: a key is paid at most once
@@ -98,7 +99,7 @@ describe.each(kindsForProcesses('server'))('processes that pay out [%s]', (kind)
     const sum = settled.reduce((total, { amountMinor }) => total + amountMinor, 0n);
     const ours = (await payoutBalances(place.database)).filter((line) => line.startsWith('CHANNEL_CASH'));
     expect(ours).toEqual(sum === 0n ? [] : [`CHANNEL_CASH bank ${String(-sum)}`]);
-    const verified = await settle(['verify'], { url: place.url, cwd: folder });
+    const verified = await settleInside(['verify'], { url: place.url, cwd: folder });
     expect([verified.code, verified.stdout + verified.stderr]).toEqual([0, verified.stdout + verified.stderr]);
   };
 
@@ -277,7 +278,7 @@ describe.each(kindsForProcesses('server'))('processes that pay out [%s]', (kind)
       ],
     });
     writeFileSync(join(folder, 'own.csv'), `account_no,destination,holder\nA0,${iban},Ann\nA1,${iban},Ann\n`);
-    const told = [await settle(['import', 'beneficiaries', 'own.csv'], { url: place.url, cwd: folder })];
+    const told = [await settleInside(['import', 'beneficiaries', 'own.csv'], { url: place.url, cwd: folder })];
     const say = (...args: string[]): Promise<Ended> =>
       settle(['-v', '--log-file', 'run.log', ...args], { url: place.url, cwd: folder, env: { SETTLE_DEBUG: '1' } });
     told.push(await say('payout', 'run', '--json'));

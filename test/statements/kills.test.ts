@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
 import { emptied, givenPayouts, keyOf, statementText, type TestLine } from '../support/matching.js';
 import { withoutTriggers } from '../support/plants.js';
+import { settleInside } from '../support/inside.js';
 import { settle, type Ended } from '../support/program.js';
 
 // Processes of the program, killed at a statement: typed again they end with the rows of an undisturbed run, each once.
@@ -40,13 +41,11 @@ describe.each(databaseKinds)('killed at a statement [%s]', (kind) => {
 
   const later = (a: string, b: string): string => (a > b ? a : b);
   const type = (args: string[], point?: object): Promise<Ended> => {
-    const env =
-      point === undefined
-        ? {}
-        : {
-            NODE_OPTIONS: `--import ${join(process.cwd(), 'test/support/crashPoint.mjs')}`,
-            CRASH_POINT: JSON.stringify({ trace: join(folder, 'trace'), ...point }),
-          };
+    if (point === undefined) return settleInside(args, { url: place.url, cwd: folder });
+    const env = {
+      NODE_OPTIONS: `--import ${join(process.cwd(), 'test/support/crashPoint.mjs')}`,
+      CRASH_POINT: JSON.stringify({ trace: join(folder, 'trace'), ...point }),
+    };
     return settle(args, { url: place.url, cwd: folder, env });
   };
   const commands = { import: ['statement', 'import', 'bank.ndjson', '--channel', 'bank'], reconcile: ['reconcile'] };

@@ -1,12 +1,6 @@
 import { Readable, Writable } from 'node:stream';
 import { main } from '../../src/cli.js';
-
-/** What a user sees of one command. */
-export interface Ended {
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
+import type { Ended } from './program.js';
 
 export interface Typed {
   args: readonly string[];
@@ -46,7 +40,7 @@ export async function runInside({ args, environment, cwd, stdin }: Typed): Promi
   process.chdir(cwd);
   try {
     const code = await main([process.execPath, 'settle', ...args]);
-    return { code, stdout: stdout.text(), stderr: stderr.text() };
+    return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };
   } finally {
     process.chdir(folder);
     setEnvironment(null);
