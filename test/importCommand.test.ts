@@ -239,7 +239,7 @@ describe('where the bytes come from', () => {
   });
 
   test('standard input that cannot be copied is refused', async () => {
-    const { code, stdout } = await settleInside(['import', 'orders', '-'], {
+    const { code, stdout } = await settle(['import', 'orders', '-'], {
       cwd: folder,
       stdin: `${header}\n`,
       env: { TMPDIR: join(folder, 'not-there') },
