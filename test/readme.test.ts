@@ -20,6 +20,22 @@ describe('the README', () => {
     expect(links.filter((link) => !existsSync(link))).toEqual([]);
   });
 
+  test('says in Chinese the same commands, exit codes and links', () => {
+    const chinese = readFileSync('README.zh-CN.md', 'utf8');
+    const typed = (text: string): string[] =>
+      [...text.matchAll(/```(?:sh|sql)\n([\s\S]*?)```/g)].map((match) =>
+        (match[1] ?? '').replace(/\s+(#|--) .*$/gm, '').trim(),
+      );
+    const ours = typed(readme);
+    expect(typed(chinese).filter((block) => !ours.includes(block))).toEqual([]);
+    expect(typed(chinese).length).toBeGreaterThan(4);
+    const codes = (text: string): string[] =>
+      [...text.matchAll(/^\| ([\d /]+) \| [A-Z_]+ \|/gm)].map(([, code = '']) => code);
+    expect(codes(chinese)).toEqual(codes(readme));
+    const links = [...chinese.matchAll(/\]\(([^)#]+)\)/g)].map((match) => match[1] ?? '');
+    expect(links.filter((link) => !existsSync(link))).toEqual([]);
+  });
+
   test('begins with the two commands that do everything', () => {
     expect(blocks[0]?.trim()).toBe('npm ci && npx settle demo');
     expect(readme).toContain('npm ci && npm test');
