@@ -90,6 +90,8 @@ async function runCommand(load: Load<never>, flags: GlobalFlags, options: object
     quiet: flags.quiet ?? false,
     verbose: flags.verbose ?? false,
     interactive: flags.input !== false && process.stdin.isTTY === true,
+    ask: async (question, { hidden = false } = {}) =>
+      (await import('./commands/ask.js')).askLine(question, { hidden, signal }),
     assumeYes: flags.yes ?? false,
     colors: pc.createColors(flags.color ?? (pc.isColorSupported && process.stdout.isTTY === true)),
     signal,

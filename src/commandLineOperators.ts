@@ -23,8 +23,47 @@ export function addOperatorCommands(program: Program, { on, examples }: Adding):
   );
 
   on(
-    examples(program.command('doctor').description('look at what a run relies on; changes nothing'), 'settle doctor'),
+    examples(
+      program
+        .command('doctor')
+        .description('look at what a run relies on, and say what to type; changes nothing')
+        .option('--offline', 'ask no host but the database'),
+      'settle doctor',
+      'settle doctor --offline',
+      'settle doctor --json > doctor.json',
+    ),
     async () => (await import('./commands/doctor.js')).doctor,
+    same,
+  );
+
+  on(
+    examples(
+      program
+        .command('init')
+        .description('write a settle.yaml for this folder: asks, or takes flags with --yes; overwrites nothing')
+        .option('--database <url>', 'sqlite:PATH or mysql://USER@HOST:PORT/DATABASE, without the password')
+        .option('--time-zone <zone>', 'time zone of the cut-off, such as Asia/Shanghai (default: UTC)')
+        .option('--cut-off <time>', 'local time that ends a batch day, such as 22:30 (default: 00:00)'),
+      'settle init',
+      'settle init --yes --database sqlite:settle.db --time-zone Asia/Shanghai',
+    ),
+    async () => (await import('./commands/init.js')).init,
+    same,
+  );
+
+  on(
+    examples(
+      program
+        .command('purge')
+        .description('delete what only tells of work finished long ago; never orders, books or decisions')
+        .requiredOption('--older-than <days>', 'what was finished more than so many days ago', wholeNumber)
+        .option('--dry-run', 'delete nothing; count what would be deleted')
+        .option('--by <name>', 'who decides (needed to delete)')
+        .option('--reason <text>', 'why (needed to delete)'),
+      'settle purge --older-than 90 --dry-run',
+      'settle purge --older-than 90 --by alice --reason "kept for a quarter"',
+    ),
+    async () => (await import('./commands/purge.js')).purge,
     same,
   );
 

@@ -68,9 +68,14 @@ export function settingsSchema(): Record<string, unknown> {
   return { ...z.toJSONSchema(configSchema, { io: 'input' }), title: 'settle.yaml' };
 }
 
-/** A settle.yaml with every setting at its default, commented out, and what each must be. */
-export function settingsTemplate(): string {
-  const sections = Object.entries(schemaNode([])?.properties ?? {}).map(([name, node]) => section(name, node));
+/**
+ * A settle.yaml with every setting at its default, commented out, and what each must be. What `chosen` has, by section and
+ * name, is set to that.
+ */
+export function settingsTemplate(chosen: Readonly<Record<string, Readonly<Record<string, string>>>> = {}): string {
+  const sections = Object.entries(schemaNode([])?.properties ?? {}).map(([name, node]) =>
+    section(name, node, chosen[name] ?? {}),
+  );
   return [
     '# Settings of settle. Each can be set by an environment variable too: batch.pageSize is SETTLE_BATCH_PAGE_SIZE.',
     '# Secrets do not belong here: set SETTLE_DATABASE_URL, or SETTLE_DATABASE_URL_FILE with the path of a file.',
@@ -80,10 +85,16 @@ export function settingsTemplate(): string {
     .concat('\n');
 }
 
-function section(name: string, node: JsonNode): string {
+function section(name: string, node: JsonNode, chosen: Readonly<Record<string, string>>): string {
   const settings = Object.entries(node.properties ?? {});
-  const lines = settings.map(([key, setting]) => `#   ${key}: ${example(setting)}${meaning(setting)}`);
-  return lines.length === 0 ? `# ${name}: {}` : [`# ${name}:`, ...lines].join('\n');
+  const lines = settings.map(([key, setting]) => {
+    const value = chosen[key];
+    return value === undefined
+      ? `#   ${key}: ${example(setting)}${meaning(setting)}`
+      : `  ${key}: ${stringify(value, { lineWidth: 0 }).trim()}${meaning(setting)}`;
+  });
+  if (lines.length === 0) return `# ${name}: {}`;
+  return [`${Object.keys(chosen).length > 0 ? '' : '# '}${name}:`, ...lines].join('\n');
 }
 
 function example({ default: value }: JsonNode): string {

@@ -109,6 +109,8 @@ describe('help', () => {
     ['lock'],
     ['lock', 'show'],
     ['lock', 'release'],
+    ['init'],
+    ['purge'],
     ['calendar'],
     ['calendar', 'show'],
     ['config'],

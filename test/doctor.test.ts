@@ -175,6 +175,7 @@ describe('what a server says of itself', () => {
       }),
     ),
     status: new Map(Object.entries({ threads_connected: '3', ...status })),
+    grants: [],
   });
   const statusesOf = (server: ServerValues): Record<string, string> =>
     Object.fromEntries(serverFindings(server, 9).map(({ name, status }) => [name, status]));

@@ -23,6 +23,8 @@ export interface CommandContext {
   verbose: boolean;
   /** May ask the person at the terminal. */
   interactive: boolean;
+  /** Asks that person, and gives the line that was typed; only where `interactive`. `hidden`: what is typed is not shown. */
+  ask(question: string, options?: { hidden?: boolean }): Promise<string>;
   /** `--yes`: goes on without asking. */
   assumeYes: boolean;
   colors: ReturnType<typeof pc.createColors>;

@@ -11,17 +11,22 @@ const commandBytesMax = 64 * 1024;
 /**
  * Fetches a secret from where the configuration says it is, when it is needed and not before. `setting` is the path of the
  * setting, such as `channels.bank.secret`. Blanks and line ends around the secret are no part of it. Throws
- * CONFIG_UNREADABLE with the setting; neither the secret nor anything that a command printed is repeated.
+ * CONFIG_UNREADABLE with the setting; neither the secret nor anything that a command printed is repeated. An abort of `signal`
+ * ends a command.
  */
-export async function fetchSecret(place: SecretPlace, setting: string): Promise<string> {
-  const { text, where } = await lookUp(place, setting);
+export async function fetchSecret(place: SecretPlace, setting: string, signal?: AbortSignal): Promise<string> {
+  const { text, where } = await lookUp(place, setting, signal);
   const secret = text.trim();
   if (secret === '') throw unreadable(setting, `${where} is empty`);
   if (/\p{Cc}/u.test(secret)) throw unreadable(setting, `${where} holds more than one line, or control characters`);
   return secret;
 }
 
-async function lookUp(place: SecretPlace, setting: string): Promise<{ text: string; where: string }> {
+async function lookUp(
+  place: SecretPlace,
+  setting: string,
+  signal: AbortSignal | undefined,
+): Promise<{ text: string; where: string }> {
   if ('env' in place) {
     const text = process.env[place.env];
     if (text === undefined) throw unreadable(setting, `the environment variable ${place.env} is not set`);
@@ -36,15 +41,21 @@ async function lookUp(place: SecretPlace, setting: string): Promise<{ text: stri
   }
   // Arguments may be secret too, so that of a command only its name is told.
   const [program = '', ...args] = place.command;
-  return { text: await outputOf(program, args, setting), where: `what ${program} printed` };
+  return { text: await outputOf(program, args, setting, signal), where: `what ${program} printed` };
 }
 
-async function outputOf(program: string, args: readonly string[], setting: string): Promise<string> {
+async function outputOf(
+  program: string,
+  args: readonly string[],
+  setting: string,
+  signal: AbortSignal | undefined,
+): Promise<string> {
   try {
     const { stdout } = await promisify(execFile)(program, [...args], {
       timeout: commandMsMax,
       maxBuffer: commandBytesMax,
       windowsHide: true,
+      ...(signal === undefined ? {} : { signal }),
     });
     return stdout;
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { ChainRules } from './deposit.js';
 import type { Block, NodeAnswers, NodeFailure, Receipt } from './receipt.js';
-import type { Call, Reply } from './rpcClient.js';
+import { RpcClient, type Call, type Reply } from './rpcClient.js';
 import { readBlock, readQuantity, readReceipt } from './rpcSchemas.js';
 import { NodeTrouble } from './rpcTransport.js';
 
@@ -28,6 +28,20 @@ export async function askNode(
     if (!(error instanceof NodeTrouble)) throw error;
     const failure: NodeFailure = { failure: error.code, detail: error.detail };
     return new Map(hashes.map((hash) => [hash, failure]));
+  }
+}
+
+/** The id of the chain that a node is of, asked once. `url` is a secret. Throws NodeTrouble. */
+export async function askChainId(
+  url: string,
+  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+): Promise<bigint> {
+  const client = new RpcClient({ url, timeoutMs, retries: 0, batchSize: 1, concurrency: 1 }, signal);
+  try {
+    const [reply] = await client.ask([{ method: 'eth_chainId', params: [] }]);
+    return quantityIn(reply, 'its chain id');
+  } finally {
+    client.close();
   }
 }
 

@@ -6,8 +6,11 @@ import { nowMs, toBigInt, toCount, toText } from '../db/values.js';
 import type { Clock } from '../kernel/clock.js';
 import { fail, ok, warn, type Finding } from './finding.js';
 
-/** What Settle's own sessions are like, and what is in the database. Reads only. */
-export async function databaseFindings(database: Database, clock: Clock): Promise<Finding[]> {
+/** What Settle's own sessions are like, and what is in the database, with the number of pending migrations. Reads only. */
+export async function databaseFindings(
+  database: Database,
+  clock: Clock,
+): Promise<{ findings: Finding[]; pending: number }> {
   const found = await database.read(async (session) => [
     ...(session.dialect === 'sqlite' ? await sqliteFindings(session) : await sessionFindings(session)),
     await clockFinding(session, clock),
@@ -21,7 +24,7 @@ export async function databaseFindings(database: Database, clock: Clock): Promis
           await database.read(batchingFinding),
         ]
       : [];
-  return [...found, schema, ...ofTables];
+  return { findings: [...found, schema, ...ofTables], pending: pending.length };
 }
 
 async function sessionFindings(session: Session): Promise<Finding[]> {

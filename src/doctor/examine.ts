@@ -7,6 +7,7 @@ import type { Clock } from '../kernel/clock.js';
 import { errorCatalogue, SettleError } from '../kernel/errors.js';
 import { databaseFindings } from './databaseFindings.js';
 import { fail, ok, warn, type Finding } from './finding.js';
+import { grantsFinding, triggersFinding } from './grants.js';
 import { serverFindings } from './serverFindings.js';
 
 export interface Examination {
@@ -29,6 +30,7 @@ export async function examine(options: Examination): Promise<Finding[]> {
   try {
     const server = target.dialect === 'mysql' ? await askServer(options, target) : null;
     const ms = Math.round(performance.now() - startedAt);
+    let pending = 0;
     const database = await openOrRefusal(options);
     if (database instanceof SettleError) {
       const name = database.code === 'DATABASE_UNSUPPORTED' ? 'engine' : 'connection';
@@ -38,12 +40,17 @@ export async function examine(options: Examination): Promise<Finding[]> {
         const reached = server === null ? 'is open' : `answers in ${String(ms)} ms`;
         findings.push(ok('connection', `${target.label} ${reached}`));
         findings.push(ok('engine', `${engineNames[database.engine]} ${database.facts.version}`));
-        findings.push(...(await databaseFindings(database, options.clock)));
+        const own = await databaseFindings(database, options.clock);
+        findings.push(...own.findings);
+        pending = own.pending;
       } finally {
         await database.close();
       }
     }
-    if (server !== null) findings.push(...serverFindings(server, options.poolSize));
+    if (server !== null && target.dialect === 'mysql') {
+      findings.push(grantsFinding(server.grants, target.database, pending), ...triggersFinding(server, pending));
+      findings.push(...serverFindings(server, options.poolSize));
+    }
   } catch (error) {
     if (!(error instanceof SettleError) || errorCatalogue[error.code] === 'TEMPFAIL') throw error;
     findings.push(fail('connection', error.message, error.next));

@@ -15,38 +15,64 @@ const dayMs = 86_400_000;
  */
 export async function purgeDeliveries(database: Database, days: number, decision: Decision): Promise<number> {
   requireDecision(decision);
-  const before = await database.read(async (session) => {
-    const [row] = await session.rows(`select ${nowMs(session.dialect)} as now_ms`);
-    return toBigInt(row?.['now_ms']) - BigInt(days) * BigInt(dayMs);
-  });
+  const beforeMs = await daysAgo(database, days);
   // First the record: a purge that is cut off has been decided all the same.
   await database.transact(
     audited('OUTBOX_PURGE', decision, () =>
       Promise.resolve({ subject: `deliveries of more than ${String(days)} days ago`, result: null }),
     ),
   );
-  let purged = 0;
+  return forgetDeliveries(database, beforeMs);
+}
+
+/** The moment so many days ago, in milliseconds since 1970 by the database's clock. */
+export async function daysAgo(database: Database, days: number): Promise<bigint> {
+  return database.read(async (session) => {
+    const [row] = await session.rows(`select ${nowMs(session.dialect)} as now_ms`);
+    return toBigInt(row?.['now_ms']) - BigInt(days) * BigInt(dayMs);
+  });
+}
+
+/** Deliveries that were sent before then. */
+export async function countDeliveries(database: Database, beforeMs: bigint): Promise<number> {
+  let found = 0;
+  for await (const { outboxIds } of sentBefore(database, beforeMs)) found += outboxIds.length;
+  return found;
+}
+
+/** Forgets them, a bounded number in each transaction. Returns how many were forgotten. */
+export async function forgetDeliveries(database: Database, beforeMs: bigint): Promise<number> {
+  let forgotten = 0;
+  for await (const { sink, outboxIds } of sentBefore(database, beforeMs)) {
+    const unit = repeatable('purge deliveries', async (trx) => {
+      const list = oneOfIds(trx.dialect, 'outbox_id', outboxIds);
+      return trx.change(`delete from delivery where ${list.sql} and sink = ? and state = 'SENT'`, [
+        ...list.bindings,
+        sink,
+      ]);
+    });
+    forgotten += await database.transact(unit);
+  }
+  return forgotten;
+}
+
+/** What each sink was sent before then, page by page along the index of deliveries. */
+async function* sentBefore(
+  database: Database,
+  beforeMs: bigint,
+): AsyncGenerator<{ sink: string; outboxIds: bigint[] }> {
   for (const { sink, laneNo } of await database.read(lanes)) {
     let after = 0n;
     for (;;) {
-      const page = await database.read((session) => sentAfter(session, sink, laneNo, after));
+      const from = after;
+      const page = await database.read((session) => sentAfter(session, sink, laneNo, from));
       const last = page[page.length - 1];
       if (last === undefined) break;
-      const old = page.filter(({ sentMs }) => sentMs < before).map(({ outboxId }) => outboxId);
-      if (old.length > 0) {
-        const unit = repeatable('purge deliveries', async (trx) => {
-          const list = oneOfIds(trx.dialect, 'outbox_id', old);
-          return trx.change(`delete from delivery where ${list.sql} and sink = ? and state = 'SENT'`, [
-            ...list.bindings,
-            sink,
-          ]);
-        });
-        purged += await database.transact(unit);
-      }
+      const outboxIds = page.filter(({ sentMs }) => sentMs < beforeMs).map(({ outboxId }) => outboxId);
+      if (outboxIds.length > 0) yield { sink, outboxIds };
       after = last.outboxId;
     }
   }
-  return purged;
 }
 
 async function lanes(session: Session): Promise<{ sink: string; laneNo: bigint }[]> {

@@ -12,9 +12,11 @@ export interface LinkOptions {
   readonly routingKeyOf: (topic: string) => string;
   readonly inFlightMax: number;
   readonly confirmMsMax: number;
+  /** How long connecting may take, and then looking for the exchange; 10 s where it is not told. */
+  readonly connectMsMax?: number;
 }
 
-const connectMsMax = 10_000;
+const usualConnectMsMax = 10_000;
 const heartbeatSeconds = 10;
 /** How long a farewell may take: a broker that is blocked or gone does not answer it. */
 const farewellMsMax = 2_000;
@@ -86,7 +88,8 @@ export class AmqpLink {
 
   /** Connects, and sees whether the exchange is there. Throws what keeps it from that. */
   static async open(options: LinkOptions): Promise<AmqpLink> {
-    const model = await within(connectMsMax, openConnection(options), (late) => {
+    const { connectMsMax = usualConnectMsMax } = options;
+    const model = await within(connectMsMax, openConnection(options, connectMsMax), (late) => {
       cut(late);
     });
     // An error that nobody listens to would end the process.
@@ -207,7 +210,7 @@ export class AmqpLink {
   }
 }
 
-function openConnection({ url, password, ca }: LinkOptions): Promise<ChannelModel> {
+function openConnection({ url, password, ca }: LinkOptions, connectMsMax: number): Promise<ChannelModel> {
   const { protocol, hostname, port, username, pathname } = new URL(url);
   const where = {
     protocol: protocol.slice(0, -1),
