@@ -26,9 +26,13 @@ async function onNewDatabase(work: (url: string) => Promise<void>): Promise<void
   await work(db.url).finally(() => db.drop());
 }
 
+function manifestIn(name: string): CronJob {
+  const text = readFileSync(join(deploy, name), 'utf8');
+  return parseDocument(text, { strict: true, uniqueKeys: true }).toJS() as CronJob;
+}
+
 describe('the Kubernetes manifest', () => {
-  const text = readFileSync(join(deploy, 'kubernetes.yaml'), 'utf8');
-  const manifest = parseDocument(text, { strict: true, uniqueKeys: true }).toJS() as CronJob;
+  const manifest = manifestIn('kubernetes.yaml');
   const job = manifest.spec?.jobTemplate.spec;
   const container = job?.template.spec?.containers[0];
 
@@ -57,6 +61,17 @@ describe('the Kubernetes manifest', () => {
 
   test('is a CronJob of batch/v1: every field is known and of its type', () => {
     expect(complaints(manifest)).toEqual([]);
+  });
+
+  test('so is the one of a single pod, which is the same but for the sharing', () => {
+    const single = manifestIn('kubernetes-single.yaml');
+    expect(complaints(single)).toEqual([]);
+    const [one] = single.spec?.jobTemplate.spec?.template.spec?.containers ?? [];
+    expect({ command: one?.command, image: one?.image, security: one?.securityContext }).toEqual({
+      ...{ command: container?.command, image: container?.image, security: container?.securityContext },
+    });
+    expect(single.spec?.jobTemplate.spec?.podFailurePolicy).toEqual(job?.podFailurePolicy);
+    expect(one?.env?.map(({ name }) => name)).toEqual(['SETTLE_DATABASE_URL_FILE']);
   });
 
   test('a field with a slip in its name, and a value of another type, would be noticed', () => {

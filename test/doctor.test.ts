@@ -56,8 +56,12 @@ describe.each(databaseKinds)('settle doctor [%s]', (kind) => {
       'schema',
       'append-only',
       'batching',
+      'calendar',
     ];
-    const own = { sqlite: ['journal'], server: ['sql-mode', 'isolation', 'time-zone', 'max-packet', 'connections'] };
+    const own = {
+      sqlite: ['journal', 'disk:database.url'],
+      server: ['sql-mode', 'isolation', 'time-zone', 'max-packet', 'connections', 'grants', 'redo-log'],
+    };
     expect(document.findings.map(({ name }) => name)).toEqual(expect.arrayContaining([...common, ...own[kind]]));
     for (const { status, found, fix } of document.findings) {
       expect(found).not.toMatch(/undefined|NaN|null/);
@@ -132,6 +136,9 @@ describe('a server that is set for speed', () => {
     expect(statuses).toMatchObject({
       durability: 'fail',
       'binary-log': 'warn',
+      grants: 'ok',
+      'redo-log': 'warn',
+      doublewrite: 'ok',
       'max-packet': 'warn',
       connections: 'warn',
       'sql-mode': 'ok',

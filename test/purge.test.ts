@@ -61,7 +61,7 @@ onEachDatabase('settle purge', (current) => {
         (batchDay) =>
           `insert into cancelled_shard (run_id, shard_no, batch_day, stage, lane, accounts, first_account_no, orders,
              cancel_code, cancel_detail, noticed_at)
-           values (1, ${String(days.indexOf(batchDay) + 1)}, '${batchDay}', 'SETTLE', 'lane-1', 1, 'A1', 1, 'SHARD_TIMEOUT', 'slow', '${longAgo}')`,
+           values (${String(days.indexOf(batchDay) + 1)}, 1, '${batchDay}', 'SETTLE', 'lane-1', 1, 'A1', 1, 'SHARD_TIMEOUT', 'slow', '${longAgo}')`,
       ),
     );
   });

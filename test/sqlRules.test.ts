@@ -89,6 +89,13 @@ async function live(): Promise<void> {
   await type(['outbox', 'status']);
   await administrator.query(`update settle.outbox set state = 'PARKED', sent_at = null, last_error = 'x' where id = 1`);
   await type(['outbox', 'requeue', ...by]);
+  await administrator.query(`update settle.batch set closed_at = '2026-01-01' where batch_day < '2026-11-25'`);
+  await administrator.query(`insert into settle.run (batch_day, kind, state, fencing_no, owner, from_id, reached_id, top_id,
+      stage, started_at, heartbeat_at, finished_at, cancel_code)
+    select batch_day, kind, 'INTERRUPTED', 0, owner, 0, 0, 0, stage, started_at, heartbeat_at, finished_at, 'DEADLINE'
+      from settle.run where batch_day = '2026-11-19' limit 1`);
+  await administrator.query(`update settle.run set id = 0 where id = last_insert_id()`);
+  await type(['purge', '--older-than', '30', '--yes', ...by]);
   await type(['lock', 'show']);
   await type(['lock', 'release', ...by], [0, 2]);
   await administrator.query('set global general_log = OFF');
@@ -121,6 +128,7 @@ test('the life of the program went through the statements that matter', () => {
     /^update quarantine/,
     /^update outbox/,
     /^insert into operator_action/,
+    /^delete from run where id /,
   ]) {
     expect(seen.filter((sql) => start.test(sql))).not.toEqual([]);
   }
@@ -164,7 +172,7 @@ test('every UPDATE and DELETE names its rows by primary key, or is one of a few 
     settlement_order: /where id (in \(|= |between )/,
     account: /where account_no (in \(|= )/,
     batch: /where batch_day = /,
-    run: /where id = /,
+    run: /where id (in \(|= |between )/,
     lease: /where job = /,
     outbox: /where id (in \(|= |between )/,
     quarantine: /where id (in \(|= |between )/,

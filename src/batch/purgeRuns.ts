@@ -57,34 +57,58 @@ export interface OldTraces {
 
 /** What `purgeTraces` would delete. `before`: RFC 3339; days that were closed before it. */
 export async function countTraces(database: Database, before: string): Promise<OldTraces> {
-  const found = { runs: 0, cancelledShards: 0 };
-  for (const day of await database.read((session) => closedDays(session, before))) {
-    const { runIds, cancelled } = await database.read((session) => tracesOf(session, day));
-    found.runs += runIds.length;
-    found.cancelledShards += cancelled;
-  }
-  return found;
+  const { runIds, cancelled } = await oldTraces(database, before);
+  return { runs: runIds.length, cancelledShards: cancelled.reduce((sum, { shards }) => sum + shards, 0) };
 }
 
-/** Deletes them, each day in a transaction of its own, and counts what is gone. */
+/** Deletes them, a bounded number in each transaction, and counts what is gone. */
 export async function purgeTraces(database: Database, before: string): Promise<OldTraces> {
-  const gone = { runs: 0, cancelledShards: 0 };
-  for (const day of await database.read((session) => closedDays(session, before))) {
-    const unit = repeatable('purge traces of a closed day', async (trx) => {
-      // Looked at again in here: a person may have reopened the day's accounts or begun a run.
-      if (!(await closedDays(trx, before)).includes(day)) return { runs: 0, cancelledShards: 0 };
-      const { runIds } = await tracesOf(trx, day);
-      const cancelledShards = await trx.change('delete from cancelled_shard where batch_day = ?', [day]);
-      if (runIds.length === 0) return { runs: 0, cancelledShards };
-      const list = oneOfIds(trx.dialect, 'id', runIds);
-      const runs = await trx.change(`delete from run where ${list.sql} and state <> 'RUNNING'`, list.bindings);
-      return { runs, cancelledShards };
-    });
-    const { runs, cancelledShards } = await database.transact(unit);
-    gone.runs += runs;
-    gone.cancelledShards += cancelledShards;
-  }
-  return gone;
+  // Decided outside of a transaction: a run that has ended never changes, and what is superseded stays so.
+  const { runIds, cancelled } = await oldTraces(database, before);
+  const remove = async (table: string, column: string, ids: readonly bigint[], condition: string): Promise<number> => {
+    let removed = 0;
+    for (let at = 0; at < ids.length; at += idsMax) {
+      const part = ids.slice(at, at + idsMax);
+      const unit = repeatable(`purge ${table}`, (trx) => {
+        const list = oneOfIds(trx.dialect, column, part);
+        return trx.change(`delete from ${table} where ${list.sql} ${condition}`, list.bindings);
+      });
+      removed += await database.transact(unit);
+    }
+    return removed;
+  };
+  return {
+    runs: await remove('run', 'id', runIds, `and state <> 'RUNNING'`),
+    cancelledShards: await remove(
+      'cancelled_shard',
+      'run_id',
+      cancelled.map(({ runId }) => runId),
+      '',
+    ),
+  };
+}
+
+/** Runs in one transaction. */
+const idsMax = 1_000;
+
+/** In the order of ids. */
+async function oldTraces(
+  database: Database,
+  before: string,
+): Promise<{ runIds: bigint[]; cancelled: { runId: bigint; shards: number }[] }> {
+  const days = await database.read((session) => closedDays(session, before));
+  const runIds: bigint[] = [];
+  for (const day of days) runIds.push(...(await database.read((session) => runsOf(session, day))));
+  const rows = await database.read((session) =>
+    session.tuples(
+      'select run_id, batch_day, count(*) from cancelled_shard group by run_id, batch_day order by run_id',
+    ),
+  );
+  const isOld = new Set(days);
+  const cancelled = rows
+    .filter(([, day]) => isOld.has(toText(day)))
+    .map(([runId, , shards]) => ({ runId: toBigInt(runId), shards: toCount(shards) }));
+  return { runIds: runIds.sort((one, other) => (one < other ? -1 : 1)), cancelled };
 }
 
 /** Days that were closed before then, and on which no account is set aside. */
@@ -99,7 +123,7 @@ async function closedDays(session: Session, before: string): Promise<BatchDay[]>
   return rows.map(([day]) => toText(day));
 }
 
-async function tracesOf(session: Session, day: BatchDay): Promise<{ runIds: bigint[]; cancelled: number }> {
+async function runsOf(session: Session, day: BatchDay): Promise<bigint[]> {
   const rows = await session.rows(
     `select id, kind, state, shard_no, reached_id, orders_claimed, orders_posted, reason, cancel_code,
             case when document is null then 0 else 1 end as has_document
@@ -117,10 +141,9 @@ async function tracesOf(session: Session, day: BatchDay): Promise<{ runIds: bigi
     byHand: row['reason'] !== null || toTextOrNull(row['cancel_code']) === 'OPERATOR',
     hasDocument: toCount(row['has_document']) === 1,
   }));
-  const [cancelled] = await session.rows('select count(*) as shards from cancelled_shard where batch_day = ?', [day]);
   const runIds: bigint[] = [];
   for (const id of supersededRuns(traces)) if (!(await isNamed(session, id, day))) runIds.push(id);
-  return { runIds, cancelled: toCount(cancelled?.['shards']) };
+  return runIds;
 }
 
 /** Whether a row of the books or of the audit names the run. */

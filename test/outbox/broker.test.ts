@@ -6,7 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import Sqlite from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { networkProbes } from '../../src/commands/doctorNetwork.js';
+import { loadConfig } from '../../src/config.js';
 import { repeatable } from '../../src/db/transaction.js';
+import { runProbes } from '../../src/doctor/probe.js';
 import { AmqpSink } from '../../src/outbox/sinks/amqp.js';
 import { startBroker, type Broker } from '../support/broker.js';
 import { createTestDatabase, type TestDatabase } from '../support/databases.js';
@@ -246,4 +249,21 @@ test('without a broker --once ends with 75, and a relay that is told to stop end
   expect(ended.stdout).toBe('mq: 0 sent, 10 waiting, 0 parked\n');
   waiting.kill('SIGTERM');
   expect((await waiting).code).toBe(143);
+});
+
+test('settle doctor sees the broker, an exchange that is not there, and a password that is wrong, and publishes nothing', async () => {
+  const look = async (exchange: string, password: string): Promise<string> => {
+    writeFileSync(join(folder, 'asked'), `${password}\n`);
+    const secret = `password: { file: '${join(folder, 'asked')}' }`;
+    const mq = `{ kind: amqp, url: '${broker.url}', ${secret}, exchange: ${exchange} }`;
+    writeFileSync(join(folder, 'doctor.yaml'), `sinks: { mq: ${mq} }\nroutes: { settlement: [mq] }\n`);
+    const config = loadConfig({ file: join(folder, 'doctor.yaml'), environment: {} });
+    const [finding] = await runProbes(networkProbes(config, () => new Date()));
+    return [finding?.name, finding?.status, finding?.found, finding?.fix].join(' | ');
+  };
+  expect(await look('settle', 'guest')).toMatch(/^sink:mq \| ok \| the broker .* has the exchange settle \| $/);
+  expect(await look('nowhere', 'guest')).toMatch(/^sink:mq \| fail \| .*NOT_FOUND.* \| Declare the exchange/);
+  const refused = await look('settle', 's3cret');
+  expect(refused).toMatch(/^sink:mq \| fail \| .*ACCESS[-_]REFUSED.* \| Mend the user in sinks\.mq\.url/);
+  expect(refused).not.toContain('s3cret');
 });
