@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { channelName } from './configPayouts.js';
 import { localTime, timeZone } from './configValues.js';
 import { weekdays, type BatchDay } from './kernel/batchDay.js';
 import { parseHolidays, type SpecialDay } from './kernel/holidays.js';
@@ -34,6 +35,12 @@ function holidaysIn(file: string): Map<BatchDay, SpecialDay> | { problem: string
   }
 }
 
+const channelCutOff = z.strictObject({
+  /** The calendar's, where it is not said. */
+  timeZone: timeZone.optional(),
+  cutOff: localTime,
+});
+
 /** When a batch day ends, and which days are business days. */
 export const calendarSchema = z
   .strictObject({
@@ -45,5 +52,16 @@ export const calendarSchema = z
       .default([])
       .meta({ description: 'a list of at most six weekdays, such as [SATURDAY, SUNDAY]' }),
     holidays: z.array(z.string()).default([]).transform(readHolidays),
+    /** Channels whose day ends at another local time than the calendar's. */
+    channels: z.record(channelName, channelCutOff).prefault({}),
   })
+  .transform(({ channels, ...calendar }) => ({
+    ...calendar,
+    channels: new Map(
+      Object.entries(channels).map(([name, { timeZone: zone = calendar.timeZone, cutOff }]) => [
+        name,
+        { timeZone: zone, cutOff },
+      ]),
+    ),
+  }))
   .prefault({});

@@ -118,7 +118,7 @@ describe('imports', () => {
     migrations: [],
     db: ['kernel', 'migrations'],
     'configValues.ts': [],
-    'configCalendar.ts': ['kernel', 'configValues.ts'],
+    'configCalendar.ts': ['kernel', 'configValues.ts', 'configPayouts.ts'],
     'configPayouts.ts': ['kernel', 'configValues.ts'],
     'configStatements.ts': ['kernel', 'configValues.ts'],
     'configReconciliation.ts': ['kernel', 'configValues.ts', 'configPayouts.ts', 'configStatements.ts'],

@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Settings } from 'luxon';
-import { closedBecause, cutOffOf, dueDay } from '../src/batch/calendar.js';
+import { closedBecause, cutOffOf, cutOffsOf, dayOf, dueDay } from '../src/batch/calendar.js';
+import { calendarCommands } from '../src/commands/calendar.js';
 import { addDays } from '../src/kernel/batchDay.js';
 import { parseHolidays, type SpecialDay } from '../src/kernel/holidays.js';
+import { answerOf } from './support/command.js';
 import { settleInside as settle } from './support/inside.js';
 
 // Cut-offs at the hours that clocks skip or show twice. The same day ends at the same instant whoever asks, and whenever.
@@ -117,6 +119,90 @@ describe('business days', () => {
   });
 });
 
+// Nominal local times, with the instant in UTC behind each: what changes at the borders is the offset, and the day stays one.
+describe('a day over which clocks change', () => {
+  test.each([
+    ['spring, a day of 23 hours', 'Europe/Berlin', '00:00', '2026-03-28T23:00:00.000Z', '2026-03-29T22:00:00.000Z', 23],
+    ['autumn, a day of 25 hours', 'Europe/Berlin', '00:00', '2026-10-24T22:00:00.000Z', '2026-10-25T23:00:00.000Z', 25],
+    ['spring', 'America/New_York', '22:30', '2026-03-08T03:30:00.000Z', '2026-03-09T02:30:00.000Z', 23],
+    ['autumn', 'America/New_York', '22:30', '2026-11-01T02:30:00.000Z', '2026-11-02T03:30:00.000Z', 25],
+    [
+      'half an hour in autumn',
+      'Australia/Lord_Howe',
+      '00:00',
+      '2026-04-04T13:00:00.000Z',
+      '2026-04-05T13:30:00.000Z',
+      24.5,
+    ],
+    ['a zone without a change', 'Asia/Shanghai', '00:00', '2026-03-28T16:00:00.000Z', '2026-03-29T16:00:00.000Z', 24],
+  ])('%s in %s with cut-off %s lasts from %s to %s: %d hours', (_what, timeZone, cutOff, from, to, hours) => {
+    const calendar = { timeZone, cutOff };
+    const day = dueDay(new Date(to), calendar);
+    const [begins, ends] = [cutOffOf(addDays(day, -1), calendar), cutOffOf(day, calendar)];
+    expect([begins.toISOString(), ends.toISOString()]).toEqual([from, to]);
+    expect((ends.getTime() - begins.getTime()) / 3_600_000).toBe(hours);
+    // Half open: the instant of the cut-off is the first of the next day.
+    expect(dayOf(new Date(ends.getTime() - 1), calendar)).toBe(day);
+    expect(dayOf(ends, calendar)).toBe(addDays(day, 1));
+    expect(dueDay(new Date(ends.getTime() - 1), calendar)).toBe(addDays(day, -1));
+  });
+
+  test.each([
+    ['2028-02-28', '2028-02-29T05:00:00.000Z', '2028-02-29'],
+    ['2028-02-29', '2028-03-01T05:00:00.000Z', '2028-03-01'],
+    ['2027-02-28', '2027-03-01T05:00:00.000Z', '2027-03-01'],
+  ])('%s ends at %s, and %s follows', (day, instant, next) => {
+    expect(cutOffOf(day, newYork('00:00')).toISOString()).toBe(instant);
+    expect(dayOf(new Date(instant), newYork('00:00'))).toBe(next);
+  });
+});
+
+describe('a channel with a cut-off of its own', () => {
+  const calendar = {
+    ...{ timeZone: 'Europe/Berlin', cutOff: '00:00', weekend: ['SATURDAY', 'SUNDAY'] as const },
+    channels: new Map([
+      ['CARD', { timeZone: 'America/New_York', cutOff: '17:00' }],
+      ['WALLET', { timeZone: 'America/Los_Angeles', cutOff: '23:00' }],
+    ]),
+  };
+
+  test.each([
+    ['summer', '2026-07-01', '2026-07-01T22:00:00Z', '2026-07-01T21:00:00Z', '2026-07-02T06:00:00Z'],
+    ['winter', '2026-12-01', '2026-12-01T23:00:00Z', '2026-12-01T22:00:00Z', '2026-12-02T07:00:00Z'],
+    [
+      'between the changes of two continents',
+      '2026-03-09',
+      '2026-03-09T23:00:00Z',
+      '2026-03-09T21:00:00Z',
+      '2026-03-10T06:00:00Z',
+    ],
+    ['Saturday: with Monday', '2026-07-04', '2026-07-06T22:00:00Z', '2026-07-06T21:00:00Z', '2026-07-07T06:00:00Z'],
+  ])('%s: %s ends at %s, for CARD at %s and for WALLET at %s', (_what, day, own, card, wallet) => {
+    expect([...cutOffsOf(day, calendar)]).toEqual([
+      [null, new Date(own)],
+      ['CARD', new Date(card)],
+      ['WALLET', new Date(wallet)],
+    ]);
+    expect(cutOffOf(day, calendar)).toEqual(new Date(wallet));
+  });
+
+  test.each([
+    ['2026-07-01T22:00:00Z', '2026-06-30'],
+    ['2026-07-02T05:59:59Z', '2026-06-30'],
+    ['2026-07-02T06:00:00Z', '2026-07-01'],
+    ['2026-07-04T05:59:59Z', '2026-07-02'], // the WALLET of Friday ends on Saturday morning
+    ['2026-07-04T06:00:00Z', '2026-07-03'],
+    ['2026-07-06T23:00:00Z', '2026-07-03'],
+  ])('holds the day back until the last has ended: at %s the due day is %s', (now, due) => {
+    expect(dueDay(new Date(now), calendar)).toBe(due);
+  });
+
+  test('an earlier one alone changes nothing of when the day is due', () => {
+    const early = { ...calendar, channels: new Map([['CARD', { timeZone: 'Asia/Tokyo', cutOff: '15:00' }]]) };
+    expect(cutOffOf('2026-07-01', early)).toEqual(new Date('2026-07-01T22:00:00Z'));
+  });
+});
+
 describe('settle calendar show', () => {
   test('prints the days with their ends in local time and UTC, and why a day has none of its own', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'settle-test-'));
@@ -130,8 +216,9 @@ describe('settle calendar show', () => {
       const text = await settle(args, { cwd });
       expect(text).toMatchObject({ code: 0, stderr: '' });
       expect(text.stdout.split('\n').slice(1)).toEqual([
-        '2026-09-30  WED  ends 2026-09-30T23:30:00+08:00  2026-09-30T15:30:00Z',
-        '2026-10-01  THU  ends 2026-10-02T23:30:00+08:00  2026-10-02T15:30:00Z  with the next business day (National Day)',
+        'batch day'.padEnd(23) + 'local time'.padEnd(27) + 'UTC',
+        '2026-09-30  WED  ends  2026-09-30T23:30:00+08:00  2026-09-30T15:30:00Z',
+        '2026-10-01  THU  ends  2026-10-02T23:30:00+08:00  2026-10-02T15:30:00Z  with the next business day (National Day)',
         '',
       ]);
       const { stdout } = await settle([...args, '--json'], {
@@ -145,6 +232,35 @@ describe('settle calendar show', () => {
     } finally {
       rmSync(cwd, { recursive: true });
     }
+  });
+
+  test('prints the cut-off of each channel in its own zone and UTC', async () => {
+    const calendar = {
+      ...{ timeZone: 'Asia/Shanghai', cutOff: '23:30' },
+      channels: { CARD: { cutOff: '20:00' }, 'BANK-US': { timeZone: 'America/New_York', cutOff: '17:00' } },
+    };
+    const asked = { url: 'sqlite:none.db', now: '2026-03-10T00:00:00Z', settings: { calendar } };
+    const options = { from: '2026-03-07', days: 2 };
+    const text = await answerOf(calendarCommands.show, options, asked);
+    expect(text.stdout.split('\n')).toEqual([
+      'Due now: 2026-03-09. A day ends at 23:30 in Asia/Shanghai, for CARD at 20:00 in Asia/Shanghai, ' +
+        'for BANK-US at 17:00 in America/New_York.',
+      'It is due when it has ended for all of them.',
+      'batch day'.padEnd(26) + 'local time'.padEnd(27) + 'UTC',
+      '2026-03-07  SAT  ends     2026-03-08T06:00:00+08:00  2026-03-07T22:00:00Z',
+      '                 others   2026-03-07T23:30:00+08:00  2026-03-07T15:30:00Z',
+      '                 CARD     2026-03-07T20:00:00+08:00  2026-03-07T12:00:00Z',
+      '                 BANK-US  2026-03-07T17:00:00-05:00  2026-03-07T22:00:00Z',
+      '2026-03-08  SUN  ends     2026-03-09T05:00:00+08:00  2026-03-08T21:00:00Z',
+      '                 others   2026-03-08T23:30:00+08:00  2026-03-08T15:30:00Z',
+      '                 CARD     2026-03-08T20:00:00+08:00  2026-03-08T12:00:00Z',
+      '                 BANK-US  2026-03-08T17:00:00-04:00  2026-03-08T21:00:00Z',
+    ]);
+    const document = await answerOf(calendarCommands.show, options, { ...asked, output: 'json' });
+    expect(JSON.parse(document.stdout)).toMatchObject({
+      channels: [{ channel: 'CARD', timeZone: 'Asia/Shanghai', cutOff: '20:00' }, { channel: 'BANK-US' }],
+      days: [{ cutOffUtc: '2026-03-07T22:00:00.000Z', channels: [{ channel: null }, { channel: 'CARD' }, {}] }, {}],
+    });
   });
 
   test('a file of holidays that cannot be read ends with its name and line', async () => {

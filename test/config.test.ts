@@ -97,7 +97,7 @@ describe('precedence', () => {
   test('without anything, every setting has a default that fits', () => {
     expect(load({})).toEqual({
       database: { url: 'sqlite:settle.db', statementTimeout: 300_000, connectTimeout: 10_000 },
-      calendar: { timeZone: 'UTC', cutOff: '00:00', weekend: [], holidays: new Map() },
+      calendar: { timeZone: 'UTC', cutOff: '00:00', weekend: [], holidays: new Map(), channels: new Map() },
       accounts: { autoRegister: true },
       ledger: {},
       // Lanes and chunk size are left to the database's kind.
@@ -320,6 +320,8 @@ describe('a setting that means nothing', () => {
     ['calendar: { timeZone: "Mars/Olympus" }', 'calendar.timeZone', 'time zone'],
     ['calendar: { timeZone: "" }', 'calendar.timeZone', 'time zone'],
     ['calendar: { cutOff: "24:00" }', 'calendar.cutOff', 'local time'],
+    ['calendar: { channels: { CARD: { cutOff: "24:00" } } }', 'calendar.channels.CARD.cutOff', 'local time'],
+    ['calendar: { channels: { CARD: { timeZone: UTC } } }', 'calendar.channels.CARD.cutOff', 'local time'],
     ['calendar: { cutOff: "9:30" }', 'calendar.cutOff', 'local time'],
     ['calendar: { cutOff: "22:60" }', 'calendar.cutOff', 'local time'],
     ['batch: { lanes: 4.5 }', 'batch.lanes', 'a whole number from 1 to 64; it is 4.5'],

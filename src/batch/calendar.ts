@@ -3,11 +3,17 @@ import { addDays, weekdayOf, type BatchDay, type Weekday } from '../kernel/batch
 import { SettleError } from '../kernel/errors.js';
 import type { SpecialDay } from '../kernel/holidays.js';
 
-export interface Calendar {
+/** A local time that ends a day. */
+export interface LocalCutOff {
   /** IANA name; the host's zone plays no part. */
   timeZone: string;
   /** Local time at which a batch day ends; 00:00 is the midnight that ends it. */
   cutOff: string;
+}
+
+export interface Calendar extends LocalCutOff {
+  /** Channels whose day ends at another local time. A batch day ends when it has ended for all of them. */
+  channels?: ReadonlyMap<string, LocalCutOff>;
   /** Weekdays without a cut-off of their own. */
   weekend?: readonly Weekday[];
   /** Days that differ from their weekday. */
@@ -39,13 +45,27 @@ export function businessDayFrom(day: BatchDay, calendar: Calendar): BatchDay {
 }
 
 /**
- * The instant that ends a batch day: its cut-off, or for a day that is no business day that of the next one. Where the clocks show that local time twice, the first; where they skip it, the
- * first instant after the gap. Luxon's own choice depends on the season in which it is asked.
+ * The instant that ends a batch day: the last of its cut-offs, so that no channel has orders of it to come. A day that
+ * is no business day ends with the next one.
  */
 export function cutOffOf(day: BatchDay, calendar: Calendar): Date {
-  const { timeZone, cutOff } = calendar;
+  return [...cutOffsOf(day, calendar).values()].reduce((last, instant) => (instant > last ? instant : last));
+}
+
+/** The cut-offs of a batch day: the calendar's own, under null, and those of channels by their names. */
+export function cutOffsOf(day: BatchDay, calendar: Calendar): Map<string | null, Date> {
   const business = businessDayFrom(day, calendar);
-  const date = cutOff === '00:00' ? addDays(business, 1) : business;
+  const found = new Map<string | null, Date>([[null, instantOf(business, calendar)]]);
+  for (const [channel, cutOff] of calendar.channels ?? []) found.set(channel, instantOf(business, cutOff));
+  return found;
+}
+
+/**
+ * The instant at which a local cut-off ends a day. Where the clocks show that local time twice, the first; where they
+ * skip it, the first instant after the gap. Luxon's own choice depends on the season in which it is asked.
+ */
+export function instantOf(day: BatchDay, { timeZone, cutOff }: LocalCutOff): Date {
+  const date = cutOff === '00:00' ? addDays(day, 1) : day;
   const zone = IANAZone.create(timeZone);
   const offsetMs = (instant: number): number => zone.offset(instant) * 60_000;
   const local = Date.parse(`${date}T${cutOff}:00Z`);
@@ -63,17 +83,17 @@ export function cutOffOf(day: BatchDay, calendar: Calendar): Date {
 }
 
 /** The date that clocks in the calendar's zone show. */
-export function localDay(now: Date, { timeZone }: Calendar): BatchDay {
+export function localDay(now: Date, { timeZone }: LocalCutOff): BatchDay {
   return DateTime.fromJSDate(now, { zone: timeZone }).toISODate() as BatchDay;
 }
 
-/** The batch day that an instant falls on: the first whose cut-off is after it. */
-export function batchDayOf(instant: Date, calendar: Calendar): BatchDay {
-  const day = localDay(instant, calendar);
-  return cutOffOf(day, calendar) > instant ? day : addDays(day, 1);
+/** The day that an instant falls on: the first that a local cut-off ends after it. */
+export function dayOf(instant: Date, cutOff: LocalCutOff): BatchDay {
+  const day = localDay(instant, cutOff);
+  return instantOf(day, cutOff) > instant ? day : addDays(day, 1);
 }
 
-/** The last business day whose cut-off has passed. */
+/** The last business day that has ended, for every channel. */
 export function dueDay(now: Date, calendar: Calendar): BatchDay {
   let day = localDay(now, calendar);
   while (closedBecause(day, calendar) !== null || cutOffOf(day, calendar) > now) day = addDays(day, -1);

@@ -1,4 +1,4 @@
-import { batchDayOf, cutOffOf } from '../batch/calendar.js';
+import { dayOf, instantOf } from '../batch/calendar.js';
 import type { Config } from '../config.js';
 import { SettleError } from '../kernel/errors.js';
 import { idProblem } from '../kernel/ids.js';
@@ -10,20 +10,22 @@ import { parseBasisPoints } from '../terms/rate.js';
 export function statementChannel(config: Config, name: string): StatementChannel {
   const { channels } = config.statements;
   const settings = Object.hasOwn(channels, name) ? channels[name] : undefined;
-  const { timeZone = config.calendar.timeZone, cutOff = config.calendar.cutOff } = settings ?? {};
+  const orderChannel = settings?.orderChannel ?? name;
+  const own = config.calendar.channels.get(orderChannel) ?? config.calendar;
+  const { timeZone = own.timeZone, cutOff = own.cutOff } = settings ?? {};
   const matches = settings?.matches ?? ['payouts', 'orders'];
   const fee = settings?.fee;
   return {
     name,
-    orderChannel: settings?.orderChannel ?? name,
+    orderChannel,
     matches: { payouts: matches.includes('payouts'), orders: matches.includes('orders') },
     crossDayDays: settings?.crossDayDays ?? 1,
     fee:
       fee === undefined
         ? null
         : { rate: parseBasisPoints(fee.basisPoints) ?? 0n, fixed: fee.fixed ?? new Map<string, bigint>() },
-    dayOf: (instant) => batchDayOf(new Date(instant), { timeZone, cutOff }),
-    endOf: (day) => cutOffOf(day, { timeZone, cutOff }).getTime(),
+    dayOf: (instant) => dayOf(new Date(instant), { timeZone, cutOff }),
+    endOf: (day) => instantOf(day, { timeZone, cutOff }).getTime(),
   };
 }
 

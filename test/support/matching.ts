@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { batchDayOf, cutOffOf } from '../../src/batch/calendar.js';
+import { dayOf, instantOf } from '../../src/batch/calendar.js';
 import type { Database } from '../../src/db/database.js';
 import { repeatable } from '../../src/db/transaction.js';
 import { idempotencyKey } from '../../src/payouts/idempotencyKey.js';
@@ -108,8 +108,8 @@ export function channelOf(overrides: Partial<StatementChannel> = {}): StatementC
     matches: { payouts: true, orders: true },
     crossDayDays: 0,
     fee: null,
-    dayOf: (instant) => batchDayOf(new Date(instant), utc),
-    endOf: (of) => cutOffOf(of, utc).getTime(),
+    dayOf: (instant) => dayOf(new Date(instant), utc),
+    endOf: (of) => instantOf(of, utc).getTime(),
     ...overrides,
   };
 }

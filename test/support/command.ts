@@ -1,0 +1,46 @@
+import pc from 'picocolors';
+import { documentText, type Command, type CommandContext, type Output } from '../../src/commands/context.js';
+import { loadConfig } from '../../src/config.js';
+import type { Tree } from '../../src/kernel/yamlTree.js';
+
+/** How a command is run inside the test's process; what is left out is as on a terminal-less machine. */
+export interface Asked {
+  url: string;
+  /** What its clock says. */
+  now?: string;
+  output?: Output;
+  settings?: Tree;
+  signal?: AbortSignal;
+}
+
+export interface Answer {
+  code: number;
+  /** What it printed, without the last line break. */
+  stdout: string;
+  said: string[];
+}
+
+/** Runs a command without a process of its own; what it throws is thrown. */
+export async function answerOf<Options>(command: Command<Options>, options: Options, asked: Asked): Promise<Answer> {
+  const { url, now = '2026-11-30T01:00:00.000Z', output = 'text', settings = {} } = asked;
+  const [printed, said]: [string[], string[]] = [[], []];
+  const print = (text: string): Promise<void> => {
+    printed.push(text);
+    return Promise.resolve();
+  };
+  const context: CommandContext = {
+    config: loadConfig({ environment: { SETTLE_DATABASE_URL: url }, flags: settings }),
+    configFile: undefined,
+    clock: { now: () => new Date(now) },
+    output,
+    progress: 'none',
+    ...{ quiet: false, verbose: false, interactive: false, assumeYes: false },
+    colors: pc.createColors(false),
+    signal: asked.signal ?? new AbortController().signal,
+    print,
+    document: (value) => print(documentText(value, output)),
+    say: (text) => said.push(text),
+  };
+  const code = await command(context, options);
+  return { code, stdout: printed.join('\n'), said };
+}
