@@ -6,6 +6,7 @@ import { addOperatorCommands } from './commandLineOperators.js';
 import { addOutboxCommands } from './commandLineOutbox.js';
 import { addPayoutCommands } from './commandLinePayouts.js';
 import { addStatementCommands } from './commandLineStatements.js';
+import { addViewCommands } from './commandLineViews.js';
 import type { Output, ProgressStyle } from './commands/context.js';
 import { exitCodeHelp } from './kernel/exitCodeHelp.js';
 
@@ -199,31 +200,7 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
     same,
   );
 
-  on(
-    examples(
-      program
-        .command('status')
-        .description('who runs, how far, what is left')
-        .argument('[run]', 'id of a run')
-        .option('--check', 'exit 0 only if the last due day is closed'),
-      'settle status',
-      'settle status --check',
-    ),
-    async () => (await import('./commands/status.js')).status,
-    (args, given) => ({ ...given, run: args[0] }),
-  );
-  on(
-    examples(
-      program
-        .command('runs')
-        .description('history of runs')
-        .option(...day)
-        .option('--limit <n>', 'at most so many', wholeNumber),
-      'settle runs --limit 10',
-    ),
-    async () => (await import('./commands/status.js')).runs,
-    same,
-  );
+  addViewCommands(program, { on, examples });
   on(
     examples(
       program
@@ -250,20 +227,6 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
     async () => (await import('./commands/verify.js')).verify,
     same,
   );
-  const explain = examples(
-    program.command('explain').description('how something came to be what it is'),
-    'settle explain account M00042 --batch-day 2026-11-29',
-  );
-  on(
-    explain
-      .command('account')
-      .description('the arithmetic from its orders of a day to what may be paid out')
-      .argument('<account>', 'account number')
-      .option(...day),
-    async () => (await import('./commands/explain.js')).account,
-    (args, given) => ({ ...given, account: args[0] }),
-  );
-
   addLedgerCommands(program, { on, examples });
   addPayoutCommands(program, { on, examples });
   addDepositCommands(program, { on, examples });

@@ -161,6 +161,7 @@ describe('imports', () => {
     'commandLineOutbox.ts': ['commands', 'commandLineLedger.ts'],
     'commandLineDeposits.ts': ['commands', 'commandLineLedger.ts'],
     'commandLineStatements.ts': ['commands', 'commandLineLedger.ts'],
+    'commandLineViews.ts': ['commands', 'commandLineLedger.ts'],
     'commandLine.ts': [
       'kernel',
       'commands',
@@ -170,6 +171,7 @@ describe('imports', () => {
       'commandLinePayouts.ts',
       'commandLineDeposits.ts',
       'commandLineStatements.ts',
+      'commandLineViews.ts',
     ],
     // What receivers of our messages use: it takes pure functions and the shapes of messages, and touches no database.
     consumer: ['kernel', 'outbox', 'payouts'],

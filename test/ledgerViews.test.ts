@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { chartOfAccounts, ledgerBalances, trialBalance, type LedgerBalance } from '../src/ledger/views.js';
-import { journalEntries } from '../src/ledger/viewsOfEntries.js';
+import { journalEntries } from '../src/ledger/entryViews.js';
 import { numbered, seedClosedDay, seedOrder } from './support/closedDay.js';
 import { createTestDatabase, onEachDatabase } from './support/databases.js';
 import { settleInside as settle } from './support/inside.js';

@@ -1,10 +1,8 @@
 import { readHash } from '../deposits/address.js';
 import { explorerLink, type SettledTransfer } from '../deposits/deposit.js';
 import { reasonCodes, reasons, stateOfKind } from '../deposits/reasons.js';
-import { reviewsFor } from '../deposits/reviewQueries.js';
-import { settlementsFor } from '../deposits/queries.js';
-import { deliveryOf, depositLog, listDeposits, twinsOf, type DepositView } from '../deposits/views.js';
-import type { Session } from '../db/session.js';
+import { depositStory, type DepositStory } from '../deposits/storyViews.js';
+import { listDeposits, type DepositView } from '../deposits/views.js';
 import { exitCodes, SettleError } from '../kernel/errors.js';
 import { printable } from '../kernel/printable.js';
 import { depositOrderMoves } from '../kernel/states.js';
@@ -73,7 +71,7 @@ function listText(deposits: readonly DepositView[]): string {
 /** `settle deposit show ORDER`: one order, its reviews and settlements, and all that happened to it. */
 export const show: Command<{ outTradeNo: string }> = (context, { outTradeNo }) =>
   withDatabase(context, async (database) => {
-    const story = await database.snapshot((session) => readStory(session, outTradeNo));
+    const story = await database.snapshot((session) => depositStory(session, outTradeNo));
     if (story === null) {
       throw new SettleError('NOT_FOUND', `There is no deposit order ${outTradeNo}.`, {
         details: { outTradeNo, reasonCode: 'order-not-found' },
@@ -118,29 +116,7 @@ interface Settlement {
   explorer: string | null;
 }
 
-type Story = NonNullable<Awaited<ReturnType<typeof readStory>>>;
-
-async function readStory(session: Session, outTradeNo: string) {
-  const [order] = await listDeposits(session, {
-    ...{ status: undefined, chainName: undefined, transactionHash: undefined },
-    ...{ limit: 1, outTradeNo },
-  });
-  if (order === undefined) return null;
-  const settlements = [];
-  for (const settled of await settlementsFor(session, outTradeNo)) {
-    settlements.push({ settled, delivery: await deliveryOf(session, settled.id) });
-  }
-  const twins = order.status === 'pending' ? await twinsOf(session, order) : 0;
-  return {
-    order,
-    twins,
-    settlements,
-    reviews: await reviewsFor(session, outTradeNo),
-    log: await depositLog(session, outTradeNo),
-  };
-}
-
-function storyText({ order, twins, reviews, log }: Story, settlements: readonly Settlement[]): string {
+function storyText({ order, twins, reviews, log }: DepositStory, settlements: readonly Settlement[]): string {
   const lines = [
     `deposit    ${printable(order.outTradeNo)}, ${order.status}`,
     `wants      ${order.amountRaw} base units of ${order.token} on ${order.chainName}`,

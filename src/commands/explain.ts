@@ -1,10 +1,73 @@
-import { exitCodes } from '../kernel/errors.js';
+import { cutOffOf } from '../batch/calendar.js';
+import type { Session } from '../db/session.js';
+import { exitCodes, SettleError } from '../kernel/errors.js';
+import { idProblem } from '../kernel/ids.js';
+import { shown } from '../kernel/printable.js';
 import { formatMinorGrouped } from '../kernel/money.js';
 import { explainAccount, type ExplainedAccount, type ExplainedCurrency } from '../reports/explainAccount.js';
+import { explainDeposit } from '../reports/explainDeposit.js';
+import { explainDiscrepancy } from '../reports/explainDiscrepancy.js';
+import { explainOrder } from '../reports/explainOrder.js';
+import { explainPayout } from '../reports/explainPayout.js';
+import { withHint } from '../reports/explainUnknown.js';
+import type { Story, StoryKind, Told } from '../reports/story.js';
+import { storyText } from '../reports/storyText.js';
 import { textTable } from '../reports/tables.js';
 import { countText, plural, printable } from '../reports/words.js';
 import { requireBatchDay } from './arguments.js';
 import { withDatabase, type Command } from './context.js';
+
+interface Explained {
+  id: string;
+}
+
+/** How each kind of thing is looked up, by what a person types. */
+const kinds: Record<StoryKind, (session: Session, typed: string, told: Told) => Promise<Story>> = {
+  order: explainOrder,
+  payout: explainPayout,
+  deposit: explainDeposit,
+  discrepancy: explainDiscrepancy,
+};
+
+/** `settle explain order|payout|deposit|discrepancy ID`: its whole life: every row that touched it, and where it is stuck. */
+function explained(kind: StoryKind): Command<Explained> {
+  return (context, options) => {
+    const typed = requireTyped(kind, options.id);
+    const now = context.clock.now();
+    const told: Told = { isOver: (day) => cutOffOf(day, context.config.calendar) <= now };
+    return withDatabase(context, async (database) => {
+      const story = await database
+        .snapshot((session) => kinds[kind](session, typed, told))
+        .catch(async (error: unknown) => {
+          if (!(error instanceof SettleError) || error.code !== 'NOT_FOUND') throw error;
+          throw await database.snapshot((session) => withHint(session, error, kind, typed));
+        });
+      if (context.output === 'text') await context.print(storyText(story));
+      else {
+        const { kind: of, id, state, timeline, next, ...rest } = story;
+        await context.document({ schema: 'settle.explain', kind: of, id, state, timeline, next, ...rest });
+      }
+      return exitCodes.OK;
+    });
+  };
+}
+
+export const explainCommands = {
+  order: explained('order'),
+  payout: explained('payout'),
+  deposit: explained('deposit'),
+  discrepancy: explained('discrepancy'),
+};
+
+/** As it was typed or copied: blanks around it are not part of any id. Throws USAGE for what no id can be. */
+function requireTyped(kind: StoryKind, given: string): string {
+  const typed = given.trim();
+  if (idProblem(typed) === null) return typed;
+  throw new SettleError('USAGE', `${shown(given)} is no ${kind}: an id has 1 to 64 bytes that can be seen.`, {
+    details: { [kind]: given },
+    next: `settle explain ${kind} --help`,
+  });
+}
 
 /** `settle explain account ACCOUNT`: the arithmetic of its day, from orders to what may be paid out. */
 export const account: Command<{ account: string; batchDay?: string }> = (context, options) => {

@@ -10,7 +10,7 @@ import {
   type LedgerBalance,
   type TrialBalance,
 } from '../ledger/views.js';
-import { journalEntries, type JournalEntryView } from '../ledger/viewsOfEntries.js';
+import { journalEntries, type JournalEntryView } from '../ledger/entryViews.js';
 import { textTable, type Column } from '../reports/tables.js';
 import { momentText } from '../reports/words.js';
 import { requireBatchDay, requireLimit } from './arguments.js';

@@ -3,6 +3,7 @@ import { exitCodes, SettleError } from '../kernel/errors.js';
 import { formatMinorGrouped } from '../kernel/money.js';
 import { printable } from '../kernel/printable.js';
 import { payoutMoves } from '../kernel/states.js';
+import { payoutCommand } from '../payouts/nextCommand.js';
 import type { Payout } from '../payouts/payout.js';
 import { reviewPayout, type ReviewDecision } from '../payouts/review.js';
 import { carriedForward, listPayouts, payoutStory, type MoveView, type ReviewView } from '../payouts/views.js';
@@ -137,17 +138,9 @@ function storyText(payout: Payout, moves: readonly MoveView[], reviews: readonly
   for (const { at, by, decision, reason, confirms } of reviews) {
     lines.push(`${momentText(at)}  ${by} ${confirms === null ? 'decided' : 'confirmed'} ${decision}: ${reason}`);
   }
-  const next = nextOf(payout);
+  const next = payoutCommand(payout);
   if (next !== null) lines.push('', `Next: ${next}`);
   return lines.map((line) => (line.includes('\n') ? line : printable(line))).join('\n');
-}
-
-/** The command that moves a payout on, or null. */
-function nextOf({ id, state }: Payout): string | null {
-  if (state === 'MANUAL')
-    return `settle payout review ${String(id)} --approve|--reject|--retry --by NAME --reason TEXT`;
-  if (state === 'UNKNOWN') return 'settle payout check';
-  return state === 'INIT' || state === 'PROCESSING' ? 'settle payout run' : null;
 }
 
 interface ReviewOptions {

@@ -1,6 +1,5 @@
 import type { Binding, Row, Session } from '../db/session.js';
 import { toBigInt, toCount, toInstant, toInstantOrNull, toText, toTextOrNull } from '../db/values.js';
-import { messageNo } from './message.js';
 
 /** A deposit order with what became of it, for lists. */
 export interface DepositView {
@@ -98,12 +97,6 @@ export async function depositLog(session: Session, outTradeNo: string): Promise<
     reason: toTextOrNull(row['reason']),
     fingerprint: toTextOrNull(row['fingerprint']),
   }));
-}
-
-/** Where the message of a settlement is: NEW, SENT (acted on) or PARKED; null where there is none. */
-export async function deliveryOf(session: Session, settlementId: bigint): Promise<string | null> {
-  const [row] = await session.rows('select state from outbox where biz_no = ?', [messageNo(settlementId)]);
-  return row === undefined ? null : toText(row['state']);
 }
 
 /** Pending orders that nothing tells apart from this one on the chain: same token, receiver and amount. */

@@ -49,6 +49,37 @@ export async function discrepancyOf(session: Session, id: bigint): Promise<Discr
   return row === undefined ? null : toDiscrepancy(row);
 }
 
+/** What was found of one row of ours, or of one line of a statement, the oldest first. */
+export async function discrepanciesOf(
+  session: Session,
+  of: { ours: 'ORDER' | 'PAYOUT'; id: bigint } | { fileId: bigint; seq: bigint },
+): Promise<Discrepancy[]> {
+  const [where, bindings] =
+    'ours' in of
+      ? ['d.ours = ? and d.ours_id = ?', [of.ours, of.id]]
+      : ['d.file_id = ? and d.seq = ?', [of.fileId, of.seq]];
+  const rows = await session.rows(`select ${columns} from discrepancy d where ${where} order by d.id`, bindings);
+  return rows.map(toDiscrepancy);
+}
+
+export interface DiscrepancySides {
+  /** Our order or payout; null where it is of neither. */
+  ours: { kind: 'ORDER' | 'PAYOUT'; id: bigint } | null;
+  /** The line of a statement; null where there is none. */
+  line: { fileId: bigint; seq: bigint } | null;
+}
+
+/** The rows that a difference is between. */
+export async function sidesOf(session: Session, id: bigint): Promise<DiscrepancySides> {
+  const [row] = await session.rows('select ours, ours_id, file_id, seq from discrepancy where id = ?', [id]);
+  const kind = toTextOrNull(row?.['ours']) as 'ORDER' | 'PAYOUT' | null;
+  const isOfLine = row !== undefined && row['file_id'] !== null && row['seq'] !== null;
+  return {
+    ours: kind === null ? null : { kind, id: toBigInt(row?.['ours_id']) },
+    line: isOfLine ? { fileId: toBigInt(row['file_id']), seq: toBigInt(row['seq']) } : null,
+  };
+}
+
 /** How many are open; of one day when given. */
 export async function openDiscrepancies(session: Session, batchDay?: BatchDay): Promise<number> {
   const [row] = await session.rows(

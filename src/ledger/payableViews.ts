@@ -56,3 +56,36 @@ export async function debtUpTo(session: Session, accountNo: string, day: BatchDa
   );
   return new Map(rows.map((row) => [toText(row['currency']), -sumIn(row, 'owed')]));
 }
+
+/** A day of the payable of an account: credits raise it. */
+export interface BalanceMoves {
+  bookingDay: BatchDay;
+  openingMinor: bigint;
+  debitMinor: bigint;
+  creditMinor: bigint;
+  closingMinor: bigint;
+}
+
+/** What the books say of an account's payable on a day, or on the last one before it on which it moved; null: it never did. */
+export async function balanceMoves(
+  session: Session,
+  accountNo: string,
+  currency: string,
+  day: BatchDay,
+): Promise<BalanceMoves | null> {
+  const [row] = await session.rows(
+    `select booking_day, opening_minor, debit_minor, credit_minor, closing_minor from account_balance
+      where ledger_account = 'MERCHANT_PAYABLE' and sub_account = ? and currency = ? and booking_day <= ?
+      order by booking_day desc limit 1`,
+    [accountNo, currency, day],
+  );
+  if (row === undefined) return null;
+  // Balances are debits less credits, whatever the account.
+  return {
+    bookingDay: toText(row['booking_day']),
+    openingMinor: -toBigInt(row['opening_minor']),
+    debitMinor: toBigInt(row['debit_minor']),
+    creditMinor: toBigInt(row['credit_minor']),
+    closingMinor: -toBigInt(row['closing_minor']),
+  };
+}

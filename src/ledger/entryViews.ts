@@ -1,4 +1,4 @@
-import type { Session } from '../db/session.js';
+import type { Row, Session } from '../db/session.js';
 import { placeholders, toBigInt, toInstant, toText, toTextOrNull } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 
@@ -42,25 +42,40 @@ export async function journalEntries(
     ...(filter.account === undefined ? [] : [touches]),
   ];
   const rows = await session.rows(
-    `select j.id, j.biz_no, j.type, j.batch_day, j.booking_day, j.posted_at from journal_entry j
+    `select ${columns} from journal_entry j
       ${conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`}
       order by j.id desc limit ${String(filter.limit + 1)}`,
     [filter.day, filter.account].filter((value) => value !== undefined),
   );
-  const entries = rows
-    .slice(0, filter.limit)
-    .reverse()
-    .map((row) => ({
-      journalEntryId: toBigInt(row['id']),
-      bizNo: toText(row['biz_no']),
-      type: toText(row['type']),
-      batchDay: toText(row['batch_day']),
-      bookingDay: toText(row['booking_day']),
-      postedAt: toInstant(row['posted_at']),
-      ledgerEntries: [],
-    }));
+  const entries = rows.slice(0, filter.limit).reverse().map(toEntry);
   await addLedgerEntries(session, entries);
   return { entries, cut: rows.length > filter.limit };
+}
+
+/** The journal entries with these business numbers, each with all its ledger entries, in the order in which they were posted. */
+export async function entriesNumbered(session: Session, bizNos: readonly string[]): Promise<JournalEntryView[]> {
+  if (bizNos.length === 0) return [];
+  const rows = await session.rows(
+    `select ${columns} from journal_entry j where j.biz_no in (${placeholders(bizNos)}) order by j.id`,
+    bizNos,
+  );
+  const entries = rows.map(toEntry);
+  await addLedgerEntries(session, entries);
+  return entries;
+}
+
+const columns = 'j.id, j.biz_no, j.type, j.batch_day, j.booking_day, j.posted_at';
+
+function toEntry(row: Row): JournalEntryView {
+  return {
+    journalEntryId: toBigInt(row['id']),
+    bizNo: toText(row['biz_no']),
+    type: toText(row['type']),
+    batchDay: toText(row['batch_day']),
+    bookingDay: toText(row['booking_day']),
+    postedAt: toInstant(row['posted_at']),
+    ledgerEntries: [],
+  };
 }
 
 const idsMax = 1_000;
