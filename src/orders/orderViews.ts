@@ -4,6 +4,9 @@ import type { BatchDay } from '../kernel/batchDay.js';
 import type { OrderState, OrderType } from '../kernel/states.js';
 import { signedAmount } from './order.js';
 
+/** How a story names the rows of orders. */
+export const orderTable = 'settlement_order';
+
 /** An order as it is stored, with its effect on its account. */
 export interface OrderView {
   readonly id: bigint;

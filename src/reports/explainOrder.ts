@@ -3,7 +3,7 @@ import { SettleError } from '../kernel/errors.js';
 import { shown } from '../kernel/printable.js';
 import { entriesNumbered } from '../ledger/entryViews.js';
 import { signedAmount } from '../orders/order.js';
-import { orderNumbered, reversalsOf, type OrderView } from '../orders/orderViews.js';
+import { orderNumbered, orderTable, reversalsOf, type OrderView } from '../orders/orderViews.js';
 import { decodePayload } from '../outbox/message.js';
 import { messagesNumbered, type MessageView } from '../outbox/messageViews.js';
 import { carriedOf, firstPayoutsFrom } from '../payouts/storyViews.js';
@@ -76,7 +76,7 @@ export async function orderStory(session: Session, order: OrderView, told: Told)
     }),
   ];
   const takenBack = reversed.map((one) =>
-    row(one.occurredAt, 'settlement_order', `order ${one.orderNo} takes it back (${one.state})`, {
+    row(one.occurredAt, orderTable, `order ${one.orderNo} takes it back (${one.state})`, {
       amountMinor: one.effectMinor,
       currency: one.currency,
     }),
@@ -119,7 +119,7 @@ async function orderLife(
   const carried = await carriedOf(session, accountNo, currency);
   const amount = { amountMinor: order.effectMinor, currency };
   const rows = [
-    row(order.occurredAt, 'settlement_order', `order ${orderNo} captured: ${order.type} over ${order.channel}`, amount),
+    row(order.occurredAt, orderTable, `order ${orderNo} captured: ${order.type} over ${order.channel}`, amount),
     ...(batch === undefined
       ? []
       : [row(batch.openedAt, 'batch', `batch day ${batchDay} opened, up to order id ${String(batch.topId)}`)]),
@@ -158,7 +158,7 @@ async function orderLife(
       : [
           row(
             order.finishedAt,
-            'settlement_order',
+            orderTable,
             `order ${orderNo} ${order.state}${order.cancelCode === null ? '' : ` (${order.cancelCode})`}`,
           ),
         ]),
