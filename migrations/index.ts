@@ -5,6 +5,7 @@ import * as payouts from './0004_payouts.js';
 import * as sinks from './0005_sinks.js';
 import * as statements from './0006_statements.js';
 import * as deposits from './0007_deposits.js';
+import * as runAtWork from './0008_run_at_work.js';
 import type { Vocabulary } from './vocabulary.js';
 
 export interface Migration {
@@ -22,4 +23,5 @@ export const migrations: readonly Migration[] = [
   { name: '0005_sinks', ...sinks },
   { name: '0006_statements', ...statements },
   { name: '0007_deposits', ...deposits },
+  { name: '0008_run_at_work', ...runAtWork },
 ];

@@ -108,7 +108,7 @@ onEachDatabase('The status of a run at work', (db) => {
   });
 
   test('prints no control character, whatever the holder calls itself', async () => {
-    const text = statusText(await collectStatus(db().database, '2026-12-31'), null);
+    const text = statusText(await collectStatus(db().database, '2026-12-31'));
     expect(text).toContain('process 4711 on db1\\u{1b}[31m (settle run)');
     expect(text).toContain('20 orders/s, ready in about 30 s');
     expect(text.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
@@ -181,7 +181,7 @@ onEachDatabase('The status of processes that share a day', (db) => {
       ['2/4', 250],
     ]);
     expect(status.next).toBeNull();
-    const text = statusText(status, null);
+    const text = statusText(status);
     for (const line of [
       /^Lease of shard 1\/4: held by process 4711 .* fencing number 6$/m,
       /^Lease of shard 2\/4: held by process 4711 .* fencing number 7$/m,
@@ -225,7 +225,7 @@ onEachDatabase('The status of a dead run', (db) => {
     const status = await collectStatus(db().database, '2026-12-31');
     expect(status.lease).toMatchObject({ held: true, expired: true });
     expect(status.next).toBe('settle resume');
-    expect(statusText(status, null)).toContain('EXPIRED');
+    expect(statusText(status)).toContain('EXPIRED');
   });
 
   test('an interrupted run keeps its reason, made printable, in status and history', async () => {

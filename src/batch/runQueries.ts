@@ -218,11 +218,14 @@ export interface RunProgress {
   read: number;
   claimed: number;
   posted: number;
+  /** What the lanes have in hand, as JSON. */
+  atWork: string;
 }
 
 export async function saveProgress(trx: Transaction, run: Run, progress: RunProgress, now: string): Promise<void> {
   await trx.change(
-    `update run set stage = ?, reached_id = ?, orders_read = ?, orders_claimed = ?, orders_posted = ?, heartbeat_at = ?
+    `update run set stage = ?, reached_id = ?, orders_read = ?, orders_claimed = ?, orders_posted = ?, at_work = ?,
+           heartbeat_at = ?
       where id = ? and state = 'RUNNING' and reached_id <= ?`,
     [
       progress.stage,
@@ -230,6 +233,7 @@ export async function saveProgress(trx: Transaction, run: Run, progress: RunProg
       progress.read,
       progress.claimed,
       progress.posted,
+      progress.atWork,
       fromInstant(trx.dialect, now),
       run.id,
       progress.reachedId,

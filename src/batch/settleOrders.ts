@@ -49,6 +49,7 @@ function isPartial({ request, untilId, topId }: Run): boolean {
 async function settlePass(deps: BatchDeps, run: Run, tally: Tally, pass: number): Promise<void> {
   const { lanes, elephantLanes, pageSize, pagesAhead } = deps.settings;
   const pool = new Lanes(lanes + elephantLanes, pagesAhead);
+  tally.pool = pool;
   const marks = new LowWatermark(tally);
   const fromId = pass === 1 ? run.fromId : 0n;
   // A dry run moves nothing, so what its first pass has planned is still INIT: only what lies below is looked at again.
@@ -74,6 +75,7 @@ async function settlePass(deps: BatchDeps, run: Run, tally: Tally, pass: number)
   } finally {
     // Whatever went wrong, chunks in flight are waited for: nothing of this run writes after it has ended.
     await pool.drained().finally(() => {
+      tally.pool = null;
       tally.addTimings(pool.slowest, pool.medianMs);
     });
   }

@@ -65,6 +65,7 @@ export class Stages {
   beat(): Promise<void> {
     const { read, claimed, posted } = this.tally.orders;
     const { reachedId } = this.tally;
-    return this.deps.effects.beat(this.run, { stage: this.current, reachedId, read, claimed, posted });
+    const atWork = this.tally.atWorkText(performance.now());
+    return this.deps.effects.beat(this.run, { stage: this.current, reachedId, read, claimed, posted, atWork });
   }
 }

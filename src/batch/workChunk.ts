@@ -31,10 +31,12 @@ export async function workChunk(
   const [first = ''] = accounts;
   const accountNo = accounts.size === 1 ? first : null;
   deps.progress.lane(lane, accountNo);
+  tally.atWork.set(lane, { accountNo, accounts: accounts.size, orders: chunk.length, since: started });
   const attempt = await withinShardTime(deps.settings.shardMs, (signal) =>
     settleOrIsolate({ deps, run, tally, lane, terms, signal }, chunk, chunk.isRange),
   );
   deps.progress.laneDone(lane);
+  tally.atWork.delete(lane);
   if (!attempt.done) {
     for (const left of accounts) run.leftToNext.add(left);
     const shard = {

@@ -1,3 +1,4 @@
+import { durationMs, isShort } from '../configValues.js';
 import { isBatchDay, type BatchDay } from '../kernel/batchDay.js';
 import { SettleError } from '../kernel/errors.js';
 import { parseShard, shardsMax, type Shard } from '../sharding/shard.js';
@@ -21,6 +22,16 @@ export function requireLimit(limit: number | undefined, fallback: number): numbe
     details: { flag: '--limit', value: limit },
     next: 'Give a number of rows.',
   });
+}
+
+/** Milliseconds of a time from a flag, such as 90s, 15m or 2h. Throws USAGE. */
+export function requireDuration(flag: string, text: string): number {
+  if (!/^[1-9][0-9]{0,8}(ms|s|m|h)$/.test(text)) {
+    throw new SettleError('USAGE', `${flag} "${text}" is not a duration such as 90s, 15m or 2h.`);
+  }
+  const ms = durationMs(text);
+  if (!isShort(ms)) throw new SettleError('USAGE', `${flag} "${text}" is longer than 24 days (576h).`);
+  return ms;
 }
 
 /** A shard from --shard, such as "2/4". Throws USAGE. */

@@ -5,7 +5,6 @@ import { lastRun, runById } from '../batch/runQueries.js';
 import type { RunRequest } from '../batch/run.js';
 import { runDays, type RunDaysOptions } from '../batch/runDays.js';
 import { runDaysInShards } from '../batch/runShards.js';
-import { durationMs, isShort } from '../configValues.js';
 import type { Database } from '../db/database.js';
 import { followChart } from '../ledger/chart.js';
 import { dayAfterWatermark } from '../orders/queries.js';
@@ -16,7 +15,7 @@ import { exitCodes, SettleError } from '../kernel/errors.js';
 import { keepYoungSpaceSmall } from '../kernel/youngSpace.js';
 import { runProgress } from '../reports/progress.js';
 import { shardText, type Shard } from '../sharding/shard.js';
-import { requireShard } from './arguments.js';
+import { requireDuration, requireShard } from './arguments.js';
 import { withDatabase, type Command, type CommandContext } from './context.js';
 import { runText } from './runText.js';
 
@@ -177,7 +176,9 @@ async function onDatabase(
     chunkSize: within('--chunk-size', options.chunkSize ?? batch.chunkSize ?? usual.chunkSize, 500_000),
     leaseMs: batch.leaseDuration,
     shardMs:
-      options.shardTimeout === undefined ? batch.shardTimeout : parseDuration('--shard-timeout', options.shardTimeout),
+      options.shardTimeout === undefined
+        ? batch.shardTimeout
+        : requireDuration('--shard-timeout', options.shardTimeout),
     lookBackDays: batch.lookBackDays,
     messageAttempts: batch.messageAttempts,
   };
@@ -189,7 +190,7 @@ async function onDatabase(
           () => {
             deadline.abort(new Cancellation('DEADLINE', `--max-duration ${options.maxDuration ?? ''} is over.`));
           },
-          parseDuration('--max-duration', options.maxDuration),
+          requireDuration('--max-duration', options.maxDuration),
         );
   const base: Base = {
     settings,
@@ -302,15 +303,6 @@ function shardOf({ config }: CommandContext, options: RunOptions): Shard | null 
   }
   if (options.shard === undefined) return { no: (index as number) + 1, of: count as number };
   return requireShard(options.shard);
-}
-
-function parseDuration(flag: string, text: string): number {
-  if (!/^[1-9][0-9]{0,8}(ms|s|m|h)$/.test(text)) {
-    throw new SettleError('USAGE', `${flag} "${text}" is not a duration such as 90s, 15m or 2h.`);
-  }
-  const ms = durationMs(text);
-  if (!isShort(ms)) throw new SettleError('USAGE', `${flag} "${text}" is longer than 24 days (576h).`);
-  return ms;
 }
 
 function within(flag: string, value: number, most: number): number {

@@ -90,6 +90,17 @@ export async function openDiscrepancies(session: Session, batchDay?: BatchDay): 
   return toCount(row?.['discrepancies']);
 }
 
+/** What is open, by severity. */
+export async function openBySeverity(session: Session): Promise<Record<Severity, number>> {
+  const rows = await session.rows(
+    `select severity, count(*) as discrepancies from discrepancy
+      where state in (${openStates.map((state) => `'${state}'`).join(', ')}) group by severity`,
+  );
+  const counts: Record<Severity, number> = { HIGH: 0, MEDIUM: 0, LOW: 0 };
+  for (const row of rows) counts[toText(row['severity']) as Severity] = toCount(row['discrepancies']);
+  return counts;
+}
+
 export interface OpenClass {
   readonly class: DiscrepancyClass;
   readonly count: number;

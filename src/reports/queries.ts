@@ -61,11 +61,13 @@ export interface RunRow {
   cancelStage: string | null;
   exitCode: number | null;
   errorCode: string | null;
+  /** What its lanes had in hand at the last heartbeat, as JSON; null before the first. */
+  atWork: string | null;
 }
 
 const runColumns = `id, batch_day, kind, shard_no, shards, state, stage, reason, from_id, reached_id, top_id, orders_total, orders_read,
   orders_claimed, orders_posted, started_at, heartbeat_at, finished_at, cancel_code, cancel_detail, cancel_stage,
-  exit_code, error_code`;
+  exit_code, error_code, at_work`;
 
 /** Runs, newest first; of one day, or one run, when given. */
 export async function runRows(
@@ -111,6 +113,7 @@ export async function runRows(
     cancelStage: toTextOrNull(row['cancel_stage']),
     exitCode: row['exit_code'] === null ? null : toCount(row['exit_code']),
     errorCode: toTextOrNull(row['error_code']),
+    atWork: toTextOrNull(row['at_work']),
   }));
 }
 

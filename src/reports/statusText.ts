@@ -1,10 +1,10 @@
 import type { HeldLeaseView, LeaseView } from './lease.js';
-import type { DueCheck, RunStatus, StatusView } from './status.js';
+import type { RunStatus, StatusView } from './status.js';
 import { textTable } from './tables.js';
 import { countText, durationText, kindText, momentText, msBetween, plural, printable } from './words.js';
 
 /** The answer of `settle status` in words. */
-export function statusText(view: StatusView, check: DueCheck | null): string {
+export function statusText(view: StatusView): string {
   const lines = leaseLines(view.lease, view.leases);
   if (view.run === null) lines.push('No run yet.');
   else lines.push(...runLines(view.run, view.leases));
@@ -12,10 +12,6 @@ export function statusText(view: StatusView, check: DueCheck | null): string {
     if (run.runId !== view.run?.runId) lines.push(...runLines(run, view.leases).slice(0, 2));
   }
   lines.push(`Left: ${leftText(view)}`);
-  if (check !== null) {
-    lines.push(check.closed ? `Due day ${check.dueDay}: closed.` : `Due day ${check.dueDay}: NOT closed.`);
-    lines.push(...check.missing.map((sentence) => `  ! ${sentence}`));
-  }
   if (view.next !== null) lines.push(`Next: ${view.next}`);
   return lines.map(printable).join('\n');
 }

@@ -99,3 +99,9 @@ export async function withdrawalOf(
     noticedAt: toInstant(row['noticed_at']),
   };
 }
+
+/** How many accounts are set aside now, each for each day. */
+export async function quarantinedNow(session: Session): Promise<number> {
+  const [row] = await session.rows('select count(*) as accounts from quarantine where active = 1');
+  return toCount(row?.['accounts']);
+}

@@ -20,8 +20,8 @@ export interface Answer {
   said: string[];
 }
 
-/** Runs a command without a process of its own; what it throws is thrown. */
-export async function answerOf<Options>(command: Command<Options>, options: Options, asked: Asked): Promise<Answer> {
+/** What a command is given, and what it has answered so far. */
+export function contextOf(asked: Asked): { context: CommandContext; answer: () => Omit<Answer, 'code'> } {
   const { url, now = '2026-11-30T01:00:00.000Z', output = 'text', settings = {} } = asked;
   const [printed, said]: [string[], string[]] = [[], []];
   const print = (text: string): Promise<void> => {
@@ -41,6 +41,12 @@ export async function answerOf<Options>(command: Command<Options>, options: Opti
     document: (value) => print(documentText(value, output)),
     say: (text) => said.push(text),
   };
+  return { context, answer: () => ({ stdout: printed.join('\n'), said }) };
+}
+
+/** Runs a command without a process of its own; what it throws is thrown. */
+export async function answerOf<Options>(command: Command<Options>, options: Options, asked: Asked): Promise<Answer> {
+  const { context, answer } = contextOf(asked);
   const code = await command(context, options);
-  return { code, stdout: printed.join('\n'), said };
+  return { code, ...answer() };
 }
