@@ -33,7 +33,8 @@ export async function watch(context: CommandContext, stdout: NodeJS.WriteStream,
   }
   const isDrawn = context.output === 'text' && stdout.isTTY;
   const pace = new Pace();
-  let view: LiveView | null = null;
+  // Set inside a function, which the compiler does not follow.
+  let view = null as LiveView | null;
   await withDatabase(context, async (database) => {
     if (isDrawn) stdout.write(terminal.enter);
     try {
