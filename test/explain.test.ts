@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { explainCommands } from '../src/commands/explain.js';
+import { account, explainCommands } from '../src/commands/explain.js';
 import { listDiscrepancies } from '../src/discrepancies/views.js';
 import { listPayouts } from '../src/payouts/views.js';
 import { answerOf, type Answer } from './support/command.js';
@@ -106,6 +106,19 @@ describe.each(databaseKinds)('settle explain [%s]', (kind) => {
     if (stuck === null) expect(document.stuck).toBeNull();
     else expect(document.stuck).toMatch(stuck);
     expect(document.next?.replace(/discrepancy [0-9]+$/, 'discrepancy N') ?? null).toBe(next);
+  });
+
+  test.each([
+    ['F1', /^It is set aside for the day: ACCOUNT_FROZEN/, 'settle quarantine release F1 --by NAME --reason TEXT'],
+    ['A2', /may be paid or not/, 'settle payout check'],
+    ['A 3', null, `settle ledger entries --account 'A 3' --batch-day ${day}`],
+  ])('account %s stands at %p on the day, and is moved by %s', async (accountNo, stuck, next) => {
+    const asked = { url: place.url, output: 'json' as const, now: '2026-11-30T03:00:00.000Z' };
+    const { stdout } = await answerOf(account, { account: accountNo, batchDay: day }, asked);
+    const document = JSON.parse(stdout) as Document;
+    expect(document).toMatchObject({ kind: 'account', id: accountNo, next });
+    if (stuck === null) expect(document.stuck).toBeNull();
+    else expect(document.stuck).toMatch(stuck);
   });
 
   test('a payout by id, by "P7" and by its key is one page, with its entries and its line', async () => {

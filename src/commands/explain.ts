@@ -4,18 +4,19 @@ import { exitCodes, SettleError } from '../kernel/errors.js';
 import { idProblem } from '../kernel/ids.js';
 import { shown } from '../kernel/printable.js';
 import { formatMinorGrouped } from '../kernel/money.js';
+import { accountStanding } from '../reports/accountStanding.js';
 import { explainAccount, type ExplainedAccount, type ExplainedCurrency } from '../reports/explainAccount.js';
 import { explainDeposit } from '../reports/explainDeposit.js';
 import { explainDiscrepancy } from '../reports/explainDiscrepancy.js';
 import { explainOrder } from '../reports/explainOrder.js';
 import { explainPayout } from '../reports/explainPayout.js';
 import { withHint } from '../reports/explainUnknown.js';
-import type { Story, StoryKind, Told } from '../reports/story.js';
+import { shellWord, type Story, type StoryKind, type Told } from '../reports/story.js';
 import { storyText } from '../reports/storyText.js';
 import { textTable } from '../reports/tables.js';
 import { countText, plural, printable } from '../reports/words.js';
 import { requireBatchDay } from './arguments.js';
-import { withDatabase, type Command } from './context.js';
+import { withDatabase, type Command, type CommandContext } from './context.js';
 
 interface Explained {
   id: string;
@@ -33,8 +34,7 @@ const kinds: Record<StoryKind, (session: Session, typed: string, told: Told) => 
 function explained(kind: StoryKind): Command<Explained> {
   return (context, options) => {
     const typed = requireTyped(kind, options.id);
-    const now = context.clock.now();
-    const told: Told = { isOver: (day) => cutOffOf(day, context.config.calendar) <= now };
+    const told = toldBy(context);
     return withDatabase(context, async (database) => {
       const story = await database
         .snapshot((session) => kinds[kind](session, typed, told))
@@ -50,6 +50,11 @@ function explained(kind: StoryKind): Command<Explained> {
       return exitCodes.OK;
     });
   };
+}
+
+function toldBy({ clock, config }: CommandContext): Told {
+  const now = clock.now();
+  return { isOver: (day) => cutOffOf(day, config.calendar) <= now };
 }
 
 export const explainCommands = {
@@ -73,9 +78,14 @@ function requireTyped(kind: StoryKind, given: string): string {
 export const account: Command<{ account: string; batchDay?: string }> = (context, options) => {
   const day = requireBatchDay(options.batchDay);
   return withDatabase(context, async (database) => {
-    const found = await database.snapshot((session) => explainAccount(session, options.account, day));
-    const next = `settle ledger entries --account ${found.accountNo} --batch-day ${found.batchDay}`;
-    if (context.output === 'text') await context.print(`${accountText(found)}\n\nNext: ${printable(next)}`);
+    const { found, standing } = await database.snapshot(async (session) => {
+      const explainedDay = await explainAccount(session, options.account.trim(), day);
+      return { found: explainedDay, standing: await accountStanding(session, explainedDay, toldBy(context)) };
+    });
+    const entriesOf = `settle ledger entries --account ${shellWord(found.accountNo)} --batch-day ${found.batchDay}`;
+    const next = standing.next ?? entriesOf;
+    const stands = standing.stuck === null ? '' : `Stands: ${printable(standing.stuck)}\n`;
+    if (context.output === 'text') await context.print(`${accountText(found)}\n\n${stands}Next: ${printable(next)}`);
     else {
       const { accountNo, state, entries, ...rest } = found;
       const timeline = entries.map(({ postedAt, bizNo, type, bookingDay, reason, amountMinor, currency }) => ({
@@ -93,6 +103,7 @@ export const account: Command<{ account: string; batchDay?: string }> = (context
         state,
         timeline,
         ...rest,
+        stuck: standing.stuck,
         next,
       });
     }

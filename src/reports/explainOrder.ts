@@ -20,6 +20,7 @@ import { payoutLife, type PayoutLife } from './explainPayout.js';
 import { batchOf, runRows, type BatchRow, type RunRow } from './queries.js';
 import {
   amountText,
+  carriedNext,
   done,
   inTimeOrder,
   partsText,
@@ -215,12 +216,6 @@ function netArithmetic({ order, net, message }: OrderFacts): Arithmetic[] {
     },
   ];
 }
-
-const carriedNext: Readonly<Record<string, string>> = {
-  WITHOUT_BENEFICIARY: 'settle import beneficiaries FILE',
-  NOT_ACTIVE: 'settle import accounts FILE',
-  ON_HOLD: 'settle import terms FILE',
-};
 
 /** Where an order is stuck, and the command that moves it. Pure. */
 export function orderStanding(facts: OrderFacts, told: Told): Standing {

@@ -50,6 +50,13 @@ export interface Standing {
   next: string | null;
 }
 
+/** What lets something be planned that is carried forward, by its reason. */
+export const carriedNext: Readonly<Record<string, string>> = {
+  WITHOUT_BENEFICIARY: 'settle import beneficiaries FILE',
+  NOT_ACTIVE: 'settle import accounts FILE',
+  ON_HOLD: 'settle import terms FILE',
+};
+
 export const done: Standing = { stuck: null, next: null };
 
 export function row(
