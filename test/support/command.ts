@@ -1,7 +1,7 @@
-import pc from 'picocolors';
 import { documentText, type Command, type CommandContext, type Output } from '../../src/commands/context.js';
 import { loadConfig } from '../../src/config.js';
 import type { Tree } from '../../src/kernel/yamlTree.js';
+import { commandContext } from './commandContext.js';
 
 /** How a command is run inside the test's process; what is left out is as on a terminal-less machine. */
 export interface Asked {
@@ -23,25 +23,17 @@ export interface Answer {
 /** What a command is given, and what it has answered so far. */
 export function contextOf(asked: Asked): { context: CommandContext; answer: () => Omit<Answer, 'code'> } {
   const { url, now = '2026-11-30T01:00:00.000Z', output = 'text', settings = {} } = asked;
-  const [printed, said]: [string[], string[]] = [[], []];
-  const print = (text: string): Promise<void> => {
-    printed.push(text);
-    return Promise.resolve();
-  };
+  const made = commandContext({ SETTLE_DATABASE_URL: url }, { now });
+  const said: string[] = [];
   const context: CommandContext = {
+    ...made.context,
     config: loadConfig({ environment: { SETTLE_DATABASE_URL: url }, flags: settings }),
-    configFile: undefined,
-    clock: { now: () => new Date(now) },
     output,
-    progress: 'none',
-    ...{ quiet: false, verbose: false, interactive: false, assumeYes: false },
-    colors: pc.createColors(false),
-    signal: asked.signal ?? new AbortController().signal,
-    print,
-    document: (value) => print(documentText(value, output)),
+    signal: asked.signal ?? made.context.signal,
+    document: (value) => made.context.print(documentText(value, output)),
     say: (text) => said.push(text),
   };
-  return { context, answer: () => ({ stdout: printed.join('\n'), said }) };
+  return { context, answer: () => ({ stdout: made.printed(), said }) };
 }
 
 /** Runs a command without a process of its own; what it throws is thrown. */
