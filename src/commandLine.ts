@@ -1,5 +1,4 @@
 import { Command as Program, Option } from 'commander';
-import { createRequire } from 'node:module';
 import { addDepositCommands } from './commandLineDeposits.js';
 import { addLedgerCommands, wholeNumber, type Load } from './commandLineLedger.js';
 import { addOperatorCommands } from './commandLineOperators.js';
@@ -9,6 +8,7 @@ import { addStatementCommands } from './commandLineStatements.js';
 import { addViewCommands } from './commandLineViews.js';
 import type { Output, ProgressStyle } from './commands/context.js';
 import { exitCodeHelp } from './kernel/exitCodeHelp.js';
+import { programVersion } from './kernel/version.js';
 
 // What can be typed. Loads commander and nothing else; a command is loaded when it is invoked.
 
@@ -34,11 +34,6 @@ export interface GlobalFlags {
 export type { Load };
 export type Invoke = (load: Load<never>, flags: GlobalFlags, options: object) => Promise<number>;
 
-function version(): string {
-  // By its name, so that it is found from the sources and from what they are built into.
-  return (createRequire(import.meta.url)('settle/package.json') as { version: string }).version;
-}
-
 /** The commands with their flags and help; `invoke` runs the one that was typed. */
 export function buildProgram(invoke: Invoke, options: { silentErrors: boolean }): Program {
   const program = new Program('settle');
@@ -51,7 +46,7 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
     .description(
       'End-of-day settlement: nets the day per account, books the ledger, proves nothing twice and nothing missing.',
     )
-    .version(version(), '-V, --version')
+    .version(programVersion(), '-V, --version')
     .option('-c, --config <file>', 'config file (default: settle.yaml, if there is one)')
     .option('--json', 'one JSON document on stdout')
     .addOption(new Option('-o, --output <style>', 'style of the answer').choices(['text', 'json', 'jsonl']))
@@ -208,9 +203,13 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
         .description('the report of a day, from stored facts: the same bytes every time')
         .option(...day)
         .addOption(new Option('--format <format>', 'form of the report').choices(['text', 'html', 'csv', 'json']))
+        .option('--compare <day>', 'the day to stand it beside (default: the last one before it)')
+        .option('--month <month>', 'all days of a month instead, YYYY-MM')
         .option('--out <file>', 'file to write, or - for stdout'),
       'settle report',
       'settle report --batch-day 2026-11-29 --format html --out report.html',
+      'settle report --compare 2026-11-22 --format csv --out movers.csv',
+      'settle report --month 2026-11 --out november.html',
     ),
     async () => (await import('./commands/report.js')).report,
     same,

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { stringify } from 'yaml';
 import {
@@ -11,6 +12,7 @@ import {
   variableName,
   type JsonNode,
 } from './config.js';
+import { toJson } from './kernel/json.js';
 import { isTree, type Tree } from './kernel/yamlTree.js';
 
 export interface ShownSetting {
@@ -41,6 +43,15 @@ export function shownSettings(options: { file: string | undefined; environment: 
           : ([schemaNode(path)?.default ?? null, 'default'] as const);
     return { setting, value: withoutSecret(path, value), source, variable };
   });
+}
+
+/**
+ * SHA-256 over the names and values of all settings that hold, as `shownSettings` shows them: where they come from plays
+ * no part, and secrets neither. Two runs with the same hash ran with the same settings.
+ */
+export function settingsHash(options: Parameters<typeof shownSettings>[0]): string {
+  const lines = shownSettings(options).map(({ setting, value }) => `${setting} ${toJson(value)}`);
+  return createHash('sha256').update(lines.sort().join('\n')).digest('hex');
 }
 
 /** A setting of its own, and no mapping of names that the user chooses. */

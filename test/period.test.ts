@@ -83,7 +83,7 @@ onEachDatabase('a closed day', (current) => {
     expect([await books(database, friday), await books(database, saturday)]).toEqual(closed);
     await expectSound(database, friday, saturday);
     // What the day settled is told by value date all the same.
-    const report = await collectReport(database, friday);
+    const report = await collectReport(database, { day: friday });
     expect(report).toMatchObject({ totals: [{ currency: 'USD', orders: 2, netMinor: 107n }], lateBookedOn: [sunday] });
     expect(reportText(report)).toContain(`1 order settled late, after the day was closed, and booked on ${sunday}.`);
     const { stdout } = await settle(['explain', 'account', 'A1', '--batch-day', friday], { url });

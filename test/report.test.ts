@@ -50,7 +50,7 @@ onEachDatabase('The report of a closed day', (db) => {
       setAside: { 'FROZEN<1>': 'ACCOUNT_FROZEN' },
       chunkSize: 3,
     });
-    report = await collectReport(db().database, day);
+    report = await collectReport(db().database, { day });
     document = JSON.parse(reportJson(report)) as Record<string, unknown>;
   });
 
@@ -180,7 +180,7 @@ onEachDatabase('The report of a closed day', (db) => {
   });
 
   test('an unknown day is refused with the days that are known', async () => {
-    await expect(collectReport(db().database, '2026-11-28')).rejects.toMatchObject({
+    await expect(collectReport(db().database, { day: '2026-11-28' })).rejects.toMatchObject({
       code: 'NOT_FOUND',
       exitCode: 2,
       message: expect.stringContaining(day) as unknown,
@@ -224,7 +224,7 @@ onEachDatabase('The report of a day that did not end well', (db) => {
   });
 
   test('names failed checks, parked messages, withdrawn and late orders, and does not call the day proven', async () => {
-    const report = await collectReport(db().database, day);
+    const report = await collectReport(db().database, { day });
     expect(verdictOf(report)).toMatchObject({
       grade: 'bad',
       needs: [
@@ -239,7 +239,7 @@ onEachDatabase('The report of a day that did not end well', (db) => {
   });
 
   test('sees in the tie-out that a net has no message and no order', async () => {
-    const report = await collectReport(db().database, day);
+    const report = await collectReport(db().database, { day });
     expect(report.tieOut.map((row) => [row.currency, row.agrees])).toEqual([
       ['JPY', true],
       ['KWD', true],
@@ -248,7 +248,7 @@ onEachDatabase('The report of a day that did not end well', (db) => {
   });
 
   test.each(['text', 'html'] as const)('shows what an error message hides, as %s', async (format) => {
-    const text = await renderReport(await collectReport(db().database, day), format);
+    const text = await renderReport(await collectReport(db().database, { day }), format);
     expect(text).toContain('bad \\u{7}\\u{1b}[31m payload');
     expect(text.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
     expect(text).toContain('LATE1');
@@ -256,7 +256,7 @@ onEachDatabase('The report of a day that did not end well', (db) => {
 
   test('is not drawn from a run document that somebody has edited', async () => {
     await change(db().database, `update run set document = '{"checks":'`);
-    await expect(collectReport(db().database, day)).rejects.toMatchObject({ exitCode: 4 });
+    await expect(collectReport(db().database, { day })).rejects.toMatchObject({ exitCode: 4 });
   });
 });
 
@@ -282,7 +282,7 @@ onEachDatabase('Report files', (db) => {
     expect(statSync(dir).mode & 0o777).toBe(0o700);
     for (const file of files) expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readFileSync(files[1] as string, 'utf8')).toBe(
-      await renderReport(await collectReport(db().database, day), 'json'),
+      await renderReport(await collectReport(db().database, { day }), 'json'),
     );
   });
 

@@ -67,7 +67,7 @@ onEachDatabase('settle ledger reverse', (current) => {
     expect(await payables(database)).toEqual({ 'A1 USD': '-100' }); // only the reserve that is held is left
     expect(await contradictions(database)).toEqual([]);
     expect((await reconcileDay(database, day)).outcome).toBe('OK');
-    expect((await collectReport(database, day)).tieOut.every(({ agrees }) => agrees)).toBe(true);
+    expect((await collectReport(database, { day })).tieOut.every(({ agrees }) => agrees)).toBe(true);
     await runDay(database, { target: next });
     expect(await contradictions(database)).toEqual([]);
     expect((await reconcileDay(database, next)).outcome).toBe('OK');

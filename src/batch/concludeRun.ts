@@ -52,7 +52,7 @@ export async function concludeRun(
   const outcome = contradicted ? 'INTEGRITY' : left || run.setAside.size > 0 ? 'PARTIAL' : 'OK';
   const own = await effects.claimed(run, true);
   const document: RunDocument = {
-    ...emptyDocument(run, tally, effects.dryRun),
+    ...emptyDocument(run, tally, deps),
     outcome,
     exitCode: exitCodes[outcome],
     closed: closing.closed,

@@ -13,7 +13,19 @@ export interface Progress {
   end(): void;
 }
 
+/** With what a run was made; kept in its document, so that a report of it can say so later. */
+export interface Provenance {
+  /** Of the program. */
+  version: string;
+  /** SHA-256 of the settings without their secrets, as `settle config show` prints it. */
+  configHash: string;
+  timeZone: string;
+  /** Local time in that zone at which a day ends. */
+  cutOff: string;
+}
+
 export interface BatchSettings {
+  provenance?: Provenance;
   lanes: number;
   elephantLanes: number;
   pageSize: number;

@@ -2,6 +2,7 @@ import type { Cancellation } from '../kernel/cancellation.js';
 import { exitCodes } from '../kernel/errors.js';
 import type { CurrencyTotal } from '../orders/order.js';
 import type { CancelledShard } from './cancelledShard.js';
+import type { BatchDeps, Provenance } from './deps.js';
 import type { LedgerHead, RunCheck } from './effects.js';
 import { shardText } from '../sharding/shard.js';
 import type { TermsTotal } from '../terms/bookEndOfDay.js';
@@ -69,10 +70,12 @@ export interface RunDocument {
   slowestShards: { lane: number; accountNo: string | null; orders: number; durationMs: number; medianMs: number }[];
   stageTimes: { stage: string; durationMs: number }[];
   durationMs: number;
+  provenance: Provenance | null;
 }
 
 /** The document of a run that has nothing to report yet. */
-export function emptyDocument(run: Run, tally: Tally, dryRun: boolean): RunDocument {
+export function emptyDocument(run: Run, tally: Tally, { effects, settings }: BatchDeps): RunDocument {
+  const { dryRun } = effects;
   return {
     schema: 'settle.run',
     runId: dryRun ? null : run.id.toString(),
@@ -105,6 +108,7 @@ export function emptyDocument(run: Run, tally: Tally, dryRun: boolean): RunDocum
     slowestShards: tally.slowest.map((timing) => ({ ...timing, medianMs: tally.medianMs })),
     stageTimes: [],
     durationMs: 0,
+    provenance: settings.provenance ?? null,
   };
 }
 

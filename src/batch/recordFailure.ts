@@ -18,7 +18,7 @@ export async function recordFailure(
   const stage = stages.current;
   const { cancellation, outcome, exitCode, code, message } = classify(error, stage);
   const document: RunDocument = {
-    ...emptyDocument(run, tally, deps.effects.dryRun),
+    ...emptyDocument(run, tally, deps),
     outcome,
     exitCode,
     cancellation: cancellation === null ? null : cancellationPart(cancellation),

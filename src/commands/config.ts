@@ -1,4 +1,4 @@
-import { settingsSchema, settingsTemplate, shownSettings, type ShownSetting } from '../configShow.js';
+import { settingsHash, settingsSchema, settingsTemplate, shownSettings, type ShownSetting } from '../configShow.js';
 import { toJson } from '../kernel/json.js';
 import type { Command } from './context.js';
 
@@ -10,9 +10,10 @@ const originOf: Record<ShownSetting['source'], (setting: ShownSetting) => string
 
 /** `settle config show`: what holds, setting by setting. Whatever is wrong has ended the program before. */
 const show: Command<object> = async (context) => {
-  const settings = shownSettings({ file: context.configFile, environment: process.env });
+  const from = { file: context.configFile, environment: process.env };
+  const [settings, hash] = [shownSettings(from), settingsHash(from)];
   if (context.output !== 'text') {
-    await context.document({ schema: 'settle.config', settings });
+    await context.document({ schema: 'settle.config', settings, hash });
     return 0;
   }
   const width = Math.max(...settings.map(({ setting }) => setting.length));
@@ -20,6 +21,7 @@ const show: Command<object> = async (context) => {
     const value = setting.value === null ? '-' : toJson(setting.value);
     await context.print(`${setting.setting.padEnd(width)}  ${value}  (${originOf[setting.source](setting)})`);
   }
+  context.say(`Config hash ${hash}, as runs and reports carry it.`);
   return 0;
 };
 

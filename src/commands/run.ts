@@ -5,6 +5,7 @@ import { lastRun, runById } from '../batch/runQueries.js';
 import type { RunRequest } from '../batch/run.js';
 import { runDays, type RunDaysOptions } from '../batch/runDays.js';
 import { runDaysInShards } from '../batch/runShards.js';
+import { settingsHash } from '../configShow.js';
 import type { Database } from '../db/database.js';
 import { followChart } from '../ledger/chart.js';
 import { dayAfterWatermark } from '../orders/queries.js';
@@ -12,6 +13,7 @@ import { parseDatabaseUrl } from '../db/url.js';
 import { isBatchDay, type BatchDay } from '../kernel/batchDay.js';
 import { Cancellation } from '../kernel/cancellation.js';
 import { exitCodes, SettleError } from '../kernel/errors.js';
+import { programVersion } from '../kernel/version.js';
 import { keepYoungSpaceSmall } from '../kernel/youngSpace.js';
 import { runProgress } from '../reports/progress.js';
 import { shardText, type Shard } from '../sharding/shard.js';
@@ -168,6 +170,12 @@ async function onDatabase(
   const usual = usualTuning[parseDatabaseUrl(context.config.database.url).dialect];
   const lanes = within('--lanes', options.lanes ?? batch.lanes ?? usual.lanes, 64);
   const settings = {
+    provenance: {
+      version: programVersion(),
+      configHash: settingsHash({ file: context.configFile, environment: process.env }),
+      timeZone: calendar.timeZone,
+      cutOff: calendar.cutOff,
+    },
     lanes,
     elephantLanes,
     pageSize: within('--page-size', options.pageSize ?? batch.pageSize ?? usual.pageSize, 1_000_000),

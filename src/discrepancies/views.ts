@@ -1,5 +1,14 @@
 import type { Binding, Row, Session } from '../db/session.js';
-import { placeholders, toBigInt, toCount, toInstant, toInstantOrNull, toText, toTextOrNull } from '../db/values.js';
+import {
+  fromInstant,
+  placeholders,
+  toBigInt,
+  toCount,
+  toInstant,
+  toInstantOrNull,
+  toText,
+  toTextOrNull,
+} from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import type { DiscrepancyClass, DiscrepancyState } from '../kernel/states.js';
 import { openStates, type Adjustable, type Discrepancy, type Scope, type Severity } from './discrepancy.js';
@@ -120,6 +129,36 @@ export async function openByClass(session: Session, batchDay?: BatchDay): Promis
     class: toText(row['class']) as DiscrepancyClass,
     count: toCount(row['discrepancies']),
     since: toInstant(row['since']),
+  }));
+}
+
+/** Discrepancies of one class that books of the past carried. */
+export interface OpenAt {
+  readonly class: DiscrepancyClass;
+  readonly count: number;
+  readonly since: string;
+  /** How many of them have been closed since. */
+  readonly closedSince: number;
+}
+
+/**
+ * What of the days up to one was not closed at an instant, by class in the order of the alphabet; whenever it was seen, for
+ * statements come later than the day. One that recurred counts as open.
+ */
+export async function discrepanciesOpenAt(session: Session, until: BatchDay, instant: string): Promise<OpenAt[]> {
+  const at = fromInstant(session.dialect, instant);
+  const rows = await session.rows(
+    `select class, count(*) as discrepancies, min(first_seen) as since,
+            sum(case when closed_at is null then 0 else 1 end) as closed_since
+       from discrepancy where batch_day <= ? and (closed_at is null or closed_at > ?)
+      group by class order by class`,
+    [until, at],
+  );
+  return rows.map((row) => ({
+    class: toText(row['class']) as DiscrepancyClass,
+    count: toCount(row['discrepancies']),
+    since: toInstant(row['since']),
+    closedSince: toCount(row['closed_since']),
   }));
 }
 

@@ -117,11 +117,16 @@ export interface PayoutTotal {
 }
 
 /** The payouts of a day by state and currency, in the order in which a payout goes through the states. */
-export async function payoutTotals(session: Session, day: BatchDay): Promise<PayoutTotal[]> {
+export function payoutTotals(session: Session, day: BatchDay): Promise<PayoutTotal[]> {
+  return payoutTotalsBetween(session, day, day);
+}
+
+/** The same for all days from one to another, both counted in. */
+export async function payoutTotalsBetween(session: Session, from: BatchDay, until: BatchDay): Promise<PayoutTotal[]> {
   const rows = await session.rows(
     `select state, currency, count(*) as payouts, ${exactSum(session.dialect, 'amount_minor', 'amount')}
-       from payout where batch_day = ? group by state, currency order by currency`,
-    [day],
+       from payout where batch_day between ? and ? group by state, currency order by currency`,
+    [from, until],
   );
   const order = Object.keys(payoutMoves);
   return rows

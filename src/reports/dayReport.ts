@@ -1,7 +1,7 @@
 import type { Database } from '../db/database.js';
 import type { Session } from '../db/session.js';
 import { openStates } from '../discrepancies/discrepancy.js';
-import { listDiscrepancies, type DiscrepancyFilter } from '../discrepancies/views.js';
+import { listDiscrepancies, openDiscrepancies, type DiscrepancyFilter } from '../discrepancies/views.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { SettleError } from '../kernel/errors.js';
 import { compareBytes } from '../kernel/ids.js';
@@ -11,10 +11,14 @@ import { parkedMessages, type ParkedMessage } from '../outbox/views.js';
 import { payoutTotals, type PayoutTotal } from '../payouts/views.js';
 import { activeQuarantine, type QuarantinedAccount } from '../settlement/quarantineViews.js';
 import { reportedDiscrepancy, type ReportedDiscrepancy } from './discrepancyTables.js';
+import { moversOf, type Comparison } from './comparison.js';
+import { dayBefore, lastDays, type SettledDay } from './historyQueries.js';
+import { payableTotals, type PayableTotal } from './payable.js';
 import { totalsByCurrency, type CurrencyTotals } from './currencyTotals.js';
 import type { SlowPiece } from './longTail.js';
+import { ledgerHead, ledgerTotals, type LedgerHead } from './ledgerQueries.js';
 import * as queries from './queries.js';
-import { readRunDocument, type Check, type StageTime } from './runDocument.js';
+import { readRunDocument, type Check, type Provenance, type StageTime } from './runDocument.js';
 import { tieOutOf, type TieOut } from './tieOut.js';
 
 export interface ReportedRun {
@@ -50,14 +54,21 @@ export interface DayReport {
   /** In whose books what came late stands. */
   lateBookedOn: BatchDay[];
   parked: Omit<ParkedMessage, 'batchDay'>[];
-  /** Those of the day that are open, the oldest first. */
+  /** Those of the day that are open, the oldest first; at most 10,000. */
   discrepancies: ReportedDiscrepancy[];
+  discrepanciesOpen: number;
+  /** The day beside the last one before it, or one that was asked for; null when there is none. */
+  comparison: Comparison | null;
+  /** The last days that have a batch, oldest first, this one being the last. */
+  lastDays: SettledDay[];
+  /** What the terms of the accounts made of the nets. */
+  payable: PayableTotal[];
   stageTimes: StageTime[] | null;
   /** The longest pieces of work of the last finished run, longest first. */
   slowest: SlowPiece[];
   ledgerTotals: { currency: string; debitMinor: bigint; creditMinor: bigint }[];
   /** The end of the day's hash chain; null before the day was closed. */
-  ledgerHead: queries.LedgerHead | null;
+  ledgerHead: LedgerHead | null;
   generatedFrom: {
     runIds: bigint[];
     /** Greatest id up to which everything is committed, by the last run. */
@@ -68,21 +79,38 @@ export interface DayReport {
     closedAt: string | null;
     ordersAtClose: bigint | null;
   };
+  /** With what the last finished run was made; null when it did not say. */
+  provenance: Provenance | null;
 }
+
+export interface ReportWanted {
+  /** Default: the latest that has a batch. */
+  day?: BatchDay | undefined;
+  /** To stand the day beside; default: the last before it that has a batch. */
+  compare?: BatchDay | undefined;
+  /** Every account that moved since then, and not the top ones only. */
+  everyMover?: boolean | undefined;
+}
+
+/** Movers of a currency that are kept; a report is read, and its CSV form has all. */
+const moversMax = 20;
+const lastDaysMax = 14;
 
 /**
  * Everything the database says about a day, from one snapshot and in an order that does not depend on the database:
- * the same facts give the same report, byte for byte. Throws NOT_FOUND for a day that has no batch.
+ * the same facts give the same report, byte for byte. Throws NOT_FOUND for a day that has no batch, and
+ * USAGE for one that is to be compared with itself.
  */
-export async function collectReport(database: Database, day?: BatchDay): Promise<DayReport> {
+export async function collectReport(database: Database, wanted: ReportWanted = {}): Promise<DayReport> {
   return database.snapshot(async (session) => {
-    const batch = await requireBatch(session, day);
+    const batch = await requireBatch(session, wanted.day);
     const runs = (await queries.runRows(session, { day: batch.batchDay })).reverse();
     const lastFinished = runs.findLast((run) => run.finishedAt !== null);
     const document = readRunDocument(await queries.lastRunDocument(session, batch.batchDay));
     const settled = await settledTotals(session, batch.batchDay);
-    const booked = await queries.ledgerTotals(session, batch.batchDay);
+    const booked = await ledgerTotals(session, batch.batchDay);
     const late = await queries.latePositions(session, batch.batchDay);
+    const netPositions = await queries.netPositions(session, batch.batchDay);
     return {
       batchDay: batch.batchDay,
       status: batch.state,
@@ -90,7 +118,7 @@ export async function collectReport(database: Database, day?: BatchDay): Promise
       runs: runs.map(reportedRun),
       totals: totalsByCurrency(settled),
       tieOut: await tieOutOf(session, batch, settled, booked),
-      netPositions: (await queries.netPositions(session, batch.batchDay)).sort(byAccount),
+      netPositions: netPositions.sort(byAccount),
       payouts: await payoutTotals(session, batch.batchDay),
       checks: document.checks,
       quarantined: (await activeQuarantine(session, batch.batchDay)).map(({ batchDay: _, ...account }) => account),
@@ -99,12 +127,16 @@ export async function collectReport(database: Database, day?: BatchDay): Promise
       lateBookedOn: late.length === 0 ? [] : await queries.lateBookingDays(session, batch.batchDay),
       parked: (await parkedMessages(session, batch.batchDay)).map(({ batchDay: _, ...message }) => message),
       discrepancies: (await listDiscrepancies(session, openOf(batch.batchDay))).map(reportedDiscrepancy),
+      discrepanciesOpen: await openDiscrepancies(session, batch.batchDay),
+      comparison: await comparisonOf(session, batch.batchDay, netPositions, wanted),
+      lastDays: await lastDays(session, batch.batchDay, lastDaysMax),
+      payable: payableTotals(booked),
       stageTimes: document.stageTimes,
       slowest: document.slowest,
       ledgerTotals: booked
-        .map(({ payableMinor: _, ...total }) => total)
+        .map(({ currency, debitMinor, creditMinor }) => ({ currency, debitMinor, creditMinor }))
         .sort((a, b) => compareBytes(a.currency, b.currency)),
-      ledgerHead: await queries.ledgerHead(session, batch.batchDay),
+      ledgerHead: await ledgerHead(session, batch.batchDay),
       generatedFrom: {
         runIds: runs.map((run) => run.id),
         watermark: runs.at(-1)?.reachedId ?? null,
@@ -114,8 +146,33 @@ export async function collectReport(database: Database, day?: BatchDay): Promise
         closedAt: batch.closedAt,
         ordersAtClose: batch.ordersAtClose,
       },
+      provenance: document.provenance,
     };
   });
+}
+
+async function comparisonOf(
+  session: Session,
+  day: BatchDay,
+  netPositions: readonly queries.Position[],
+  { compare, everyMover }: ReportWanted,
+): Promise<Comparison | null> {
+  if (compare === day) {
+    throw new SettleError('USAGE', `--compare ${day} is the day of the report itself.`, {
+      details: { batchDay: day },
+      next: 'Name another day.',
+    });
+  }
+  const other = compare ?? (await dayBefore(session, day));
+  if (other === null) return null;
+  const { state } = await requireBatch(session, other, `settle report --batch-day ${day} --compare`);
+  const positions = await queries.netPositions(session, other);
+  return {
+    batchDay: other,
+    status: state,
+    totals: totalsByCurrency(await settledTotals(session, other)),
+    movers: moversOf(netPositions, positions, everyMover === true ? Infinity : moversMax),
+  };
 }
 
 /** A report is read, and kept: more rows than these are counted by `settle discrepancy list`. */
@@ -125,7 +182,11 @@ function openOf(batchDay: BatchDay): DiscrepancyFilter {
   return { states: openStates, batchDay, limit: discrepanciesMax };
 }
 
-async function requireBatch(session: Session, day: BatchDay | undefined): Promise<queries.BatchRow> {
+async function requireBatch(
+  session: Session,
+  day: BatchDay | undefined,
+  command = 'settle report --batch-day',
+): Promise<queries.BatchRow> {
   const known = await queries.knownDays(session, 10);
   const wanted = day ?? known[0];
   const batch = wanted === undefined ? undefined : await queries.batchOf(session, wanted);
@@ -139,7 +200,7 @@ async function requireBatch(session: Session, day: BatchDay | undefined): Promis
   const days = known.length === 0 ? 'No day has been settled yet.' : `Newest days with a report: ${known.join(', ')}.`;
   throw new SettleError('NOT_FOUND', `There is no batch for ${wanted}. ${days}`, {
     details: { batchDay: wanted, days: known },
-    next: known[0] === undefined ? 'settle run' : `settle report --batch-day ${known[0]}`,
+    next: known[0] === undefined ? 'settle run' : `${command} ${known[0]}`,
   });
 }
 

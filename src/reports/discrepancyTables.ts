@@ -1,7 +1,5 @@
-import { compareBytes } from '../kernel/ids.js';
 import { formatMinorGrouped } from '../kernel/money.js';
 import type { Discrepancy } from '../discrepancies/discrepancy.js';
-import { countText, momentText } from './words.js';
 
 /** A discrepancy of the day that is open. */
 export interface ReportedDiscrepancy {
@@ -19,6 +17,8 @@ export interface ReportedDiscrepancy {
   stakeMinor: bigint;
   owner: string | null;
   firstSeen: string;
+  /** When a reconciliation last found it. */
+  lastSeen: string;
 }
 
 export function reportedDiscrepancy(one: Discrepancy): ReportedDiscrepancy {
@@ -37,22 +37,8 @@ export function reportedDiscrepancy(one: Discrepancy): ReportedDiscrepancy {
     stakeMinor: one.stakeMinor,
     owner: one.owner,
     firstSeen: one.firstSeen,
+    lastSeen: one.lastSeen,
   };
-}
-
-export const classColumns = ['Class', 'Open', 'Oldest first seen'] as const;
-
-/** By class: how many are open, and since when the oldest is. */
-export function byClass(discrepancies: readonly ReportedDiscrepancy[]): string[][] {
-  const classes = new Map<string, { count: number; since: string }>();
-  for (const { class: kind, firstSeen } of discrepancies) {
-    const known = classes.get(kind);
-    const since = known === undefined || firstSeen < known.since ? firstSeen : known.since;
-    classes.set(kind, { count: (known?.count ?? 0) + 1, since });
-  }
-  return [...classes]
-    .sort(([a], [b]) => compareBytes(a, b))
-    .map(([kind, { count, since }]) => [kind, countText(count), momentText(since)]);
 }
 
 export const discrepancyColumns = [
@@ -64,7 +50,7 @@ export function discrepancyRows(discrepancies: readonly ReportedDiscrepancy[]): 
   return discrepancies.map((one) => [
     ...[String(one.id), one.class, one.severity, one.channel ?? '-', one.key],
     ...[side(one.expectedMinor, one.expected, one.currency), side(one.actualMinor, one.actual, one.currency)],
-    ...[one.currency ?? '-', momentText(one.firstSeen), one.owner ?? '-'],
+    ...[one.currency ?? '-', one.firstSeen.slice(0, 10), one.owner ?? '-'],
   ]);
 }
 

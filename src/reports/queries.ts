@@ -239,38 +239,6 @@ async function currencySums(session: Session, day: BatchDay, orders: string, joi
   }));
 }
 
-export interface LedgerTotal {
-  currency: string;
-  debitMinor: bigint;
-  creditMinor: bigint;
-  /** What the merchant payable control account gained by the orders: credits less debits, before fees and other terms. */
-  payableMinor: bigint;
-}
-
-/** Debits and credits that the ledger booked for a day, per currency. */
-export async function ledgerTotals(session: Session, day: BatchDay): Promise<LedgerTotal[]> {
-  const ofOrders = `j.type = 'SETTLEMENT' and l.reason is null and l.ledger_account = 'MERCHANT_PAYABLE'`;
-  const amountOf = (condition: string) => `case when ${condition} then l.amount_minor else 0 end`;
-  const rows = await session.rows(
-    `select l.currency,
-            ${exactSum(session.dialect, amountOf(`l.side = 'DEBIT'`), 'debit')},
-            ${exactSum(session.dialect, amountOf(`l.side = 'CREDIT'`), 'credit')},
-            ${exactSum(session.dialect, amountOf(`l.side = 'DEBIT' and ${ofOrders}`), 'paid')},
-            ${exactSum(session.dialect, amountOf(`l.side = 'CREDIT' and ${ofOrders}`), 'owed')}
-       from journal_entry j
-       join ledger_entry l on l.journal_entry_id = j.id
-      where j.batch_day = ?
-      group by l.currency`,
-    [day],
-  );
-  return rows.map((row) => ({
-    currency: toText(row['currency']),
-    debitMinor: sumIn(row, 'debit'),
-    creditMinor: sumIn(row, 'credit'),
-    payableMinor: sumIn(row, 'owed') - sumIn(row, 'paid'),
-  }));
-}
-
 /** Days whose batch is not closed, oldest first. */
 export async function openDays(session: Session): Promise<BatchDay[]> {
   const rows = await session.rows(`select batch_day from batch where state <> 'CLOSED' order by batch_day`);
@@ -286,26 +254,4 @@ export async function unsentMessages(session: Session, day: BatchDay): Promise<{
   );
   const counts = new Map(rows.map((row) => [toText(row['state']), toCount(row['messages'])]));
   return { new: counts.get('NEW') ?? 0, parked: counts.get('PARKED') ?? 0 };
-}
-
-export interface LedgerHead {
-  link: number;
-  entries: number;
-  head: string;
-  previousHead: string;
-}
-
-/** The day's link of the hash chain; null before the day was closed. */
-export async function ledgerHead(session: Session, day: BatchDay): Promise<LedgerHead | null> {
-  const [row] = await session.rows(
-    'select link_no, entries, previous_head, head from chain_link where booking_day = ?',
-    [day],
-  );
-  if (row === undefined) return null;
-  return {
-    link: toCount(row['link_no']),
-    entries: toCount(row['entries']),
-    head: toText(row['head']),
-    previousHead: toText(row['previous_head']),
-  };
 }

@@ -3,6 +3,7 @@ import { extname, join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import { SettleError } from '../kernel/errors.js';
 import type { DayReport } from './dayReport.js';
+import type { MonthReport } from './monthReport.js';
 
 export const reportFormats = ['text', 'html', 'csv', 'json'] as const;
 export type ReportFormat = (typeof reportFormats)[number];
@@ -23,6 +24,25 @@ async function rendered(report: DayReport, format: ReportFormat): Promise<string
       return (await import('./reportCsv.js')).reportCsv(report);
     case 'json':
       return (await import('./reportJson.js')).reportJson(report);
+  }
+}
+
+/** The roll-up of a month in one of its forms, ending in a line break. */
+export async function renderMonth(report: MonthReport, format: ReportFormat): Promise<string> {
+  const text = await renderedMonth(report, format);
+  return text.endsWith('\n') ? text : `${text}\n`;
+}
+
+async function renderedMonth(report: MonthReport, format: ReportFormat): Promise<string> {
+  switch (format) {
+    case 'text':
+      return (await import('./monthText.js')).monthText(report);
+    case 'html':
+      return (await import('./monthHtml.js')).monthHtml(report);
+    case 'csv':
+      return (await import('./reportCsv.js')).monthCsv(report);
+    case 'json':
+      return (await import('./reportJson.js')).monthJson(report);
   }
 }
 

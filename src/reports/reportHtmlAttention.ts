@@ -1,25 +1,29 @@
 import { formatMinorGrouped } from '../kernel/money.js';
 import type { DayReport } from './dayReport.js';
-import { byClass, classColumns, discrepancyColumns, discrepancyRows } from './discrepancyTables.js';
-import { right, type HtmlTable } from './reportHtmlTable.js';
-import { countText, momentText, printable } from './words.js';
-
-const rowsMax = 100;
+import { ageChart } from './chartsOfDay.js';
+import { agedAt, ageColumns, ageRows } from './discrepancyAges.js';
+import { discrepancyColumns, discrepancyRows, type ReportedDiscrepancy } from './discrepancyTables.js';
+import { blocksOf, cut, right, type HtmlBlock, type HtmlTable } from './reportHtmlTable.js';
+import { countText, momentText } from './words.js';
 
 /** The lists of the HTML report that wait for a person; empty ones are left out, long ones are cut and say so. */
-export function personTables(report: DayReport): HtmlTable[] {
-  return [
-    ...[failedChecks(report), openClasses(report), openDiscrepancies(report), quarantined(report), parked(report)],
-    ...[withdrawn(report), late(report)],
-  ]
-    .filter((table) => table.rows.length > 0)
-    .map(cut);
+export function personBlocks(report: DayReport): HtmlBlock[] {
+  return blocksOf(
+    ...[failedChecks(report), quarantined(report), parked(report), withdrawn(report), late(report)].map(cut),
+  );
 }
 
-function cut(table: HtmlTable): HtmlTable {
-  const rows = table.rows.slice(0, rowsMax).map((row) => row.map(printable));
-  const left = table.rows.length - rows.length;
-  return left === 0 ? { ...table, rows } : { ...table, rows, note: `${countText(left)} more; the JSON form has all.` };
+/** Open discrepancies: how many of which age, and each of them. */
+export function discrepancyBlocks({ discrepancies, discrepanciesOpen }: DayReport): HtmlBlock[] {
+  if (discrepancies.length === 0) return [];
+  const more = discrepanciesOpen - discrepancies.length;
+  const ages: HtmlTable = {
+    caption: `By class and age on ${momentText(agedAt(discrepancies))}, when they were last looked for`,
+    columns: ageColumns.map((title, at) => (at > 0 && at < ageColumns.length - 1 ? right(title) : { title })),
+    rows: ageRows(discrepancies),
+    ...(more > 0 ? { note: `${countText(more)} more are open; settle discrepancy list has all.` } : {}),
+  };
+  return [{ table: ages, charts: [ageChart(discrepancies)] }, ...blocksOf(cut(openDiscrepancies(discrepancies)))];
 }
 
 function failedChecks({ checks }: DayReport): HtmlTable {
@@ -31,17 +35,9 @@ function failedChecks({ checks }: DayReport): HtmlTable {
   };
 }
 
-function openClasses({ discrepancies }: DayReport): HtmlTable {
+function openDiscrepancies(discrepancies: readonly ReportedDiscrepancy[]): HtmlTable {
   return {
-    caption: 'Open discrepancies of this day by class',
-    columns: classColumns.map((title) => (title === 'Open' ? right(title) : { title })),
-    rows: byClass(discrepancies),
-  };
-}
-
-function openDiscrepancies({ discrepancies }: DayReport): HtmlTable {
-  return {
-    caption: 'Open discrepancies of this day, the oldest first',
+    caption: 'Each of them, the oldest first',
     columns: discrepancyColumns.map((title) => {
       if (title === 'Key') return { title, wraps: true };
       return title === 'Id' || title === 'Expected' || title === 'Found' ? right(title) : { title };

@@ -1,16 +1,18 @@
 import { formatMinorGrouped } from '../kernel/money.js';
 import type { DayReport } from './dayReport.js';
-import { byClass, classColumns, discrepancyColumns, discrepancyRows } from './discrepancyTables.js';
+import { ageColumns, ageRows, ageTitles } from './discrepancyAges.js';
+import { discrepancyColumns, discrepancyRows } from './discrepancyTables.js';
 import { textTable } from './tables.js';
 import { longTailText } from './longTail.js';
+import { payableColumns, payableRows } from './payable.js';
+import { needLines, payoutsTable, right, section, totalsTable } from './reportTextTables.js';
 import type { TieOut } from './tieOut.js';
 import { topPositions, verdictOf } from './verdict.js';
 import { countText, durationText, kindText, momentText, msBetween, plural, printable } from './words.js';
 
 const topCount = 20;
 const listedMax = 50;
-
-const right = (title: string) => ({ title, align: 'right' as const });
+const moversShown = 10;
 
 /** The report of a day for a terminal or a mail: plain text, without control characters. */
 export function reportText(report: DayReport): string {
@@ -19,23 +21,21 @@ export function reportText(report: DayReport): string {
     [
       `Settlement report of ${report.batchDay}`,
       `${report.status}${report.outcome === null ? '' : `, last run ${report.outcome}`}. ${verdict.headline}`,
-      ...verdict.needs.map((need) => `  ! ${need}`),
+      ...needLines(verdict.needs),
     ].join('\n'),
     section('From source to ledger', tieOutTable(report.tieOut)),
     section('Checks', checksTable(report)),
     ...attention(report),
-    section('Totals', totalsTable(report)),
+    section('Totals', totalsTable(report.totals)),
+    ...payable(report),
+    ...movers(report),
     ...positionSections(report),
-    ...(report.payouts.length === 0 ? [] : [section('Payouts', payoutsTable(report))]),
+    ...(report.payouts.length === 0 ? [] : [section('Payouts', payoutsTable(report.payouts))]),
     section('Runs', runsTable(report)),
     ...(report.stageTimes === null ? [] : [section('Stage times', stageTimes(report))]),
     provenance(report),
   ];
   return sections.join('\n\n');
-}
-
-function section(title: string, body: string): string {
-  return `${title}\n${body === '' ? '(none)' : body}`;
 }
 
 function tieOutTable(rows: readonly TieOut[]): string {
@@ -70,7 +70,7 @@ function checksTable({ checks }: DayReport): string {
 /** Lists that ask for a person; what is empty is left out. Long ones are cut, and say so. */
 function attention(report: DayReport): string[] {
   return [
-    listed('Open discrepancies by class', classColumns.map(columnOf), byClass(report.discrepancies)),
+    listed('Open discrepancies by age', ageColumns.map(columnOf), ageRows(report.discrepancies)),
     listed('Open discrepancies', discrepancyColumns.map(columnOf), discrepancyRows(report.discrepancies)),
     listed(
       'Quarantined accounts',
@@ -120,7 +120,7 @@ function attention(report: DayReport): string[] {
   ].filter((text) => text !== '');
 }
 
-const numbers: readonly string[] = ['Id', 'Open', 'Expected', 'Found'];
+const numbers: readonly string[] = ['Id', 'Open', 'Expected', 'Found', ...ageTitles];
 
 function columnOf(title: string): Parameters<typeof textTable>[0][number] {
   return numbers.includes(title) ? right(title.toLowerCase()) : { title: title.toLowerCase() };
@@ -132,20 +132,27 @@ function listed(title: string, columns: Parameters<typeof textTable>[0], rows: r
   return `${section(title, textTable(columns, rows.slice(0, listedMax)))}${cut}`;
 }
 
-function totalsTable({ totals }: DayReport): string {
-  if (totals.length === 0) return '';
-  return textTable(
-    [{ title: '' }, ...['orders', 'gross', 'refunds', 'fees', 'adjustments', 'net'].map(right)],
-    totals.map(({ currency, ...total }) => [
-      currency,
-      countText(total.orders),
-      formatMinorGrouped(total.grossMinor, currency),
-      formatMinorGrouped(total.refundMinor, currency),
-      formatMinorGrouped(total.feeMinor, currency),
-      formatMinorGrouped(total.adjustmentMinor, currency),
-      formatMinorGrouped(total.netMinor, currency),
-    ]),
-  );
+function payable({ payable: totals }: DayReport): string[] {
+  const columns = payableColumns(totals);
+  // Without terms the net is what is payable.
+  if (columns.length === 3) return [];
+  const titles = columns.map((title, at) => (at === 0 ? { title: '' } : right(title.toLowerCase())));
+  return [section('From net to payable', textTable(titles, payableRows(totals)))];
+}
+
+function movers({ comparison }: DayReport): string[] {
+  return (comparison?.movers ?? []).map(({ currency, moved, top }) => {
+    const amount = (minor: bigint): string => formatMinorGrouped(minor, currency);
+    return section(
+      `Movers in ${currency} since ${comparison?.batchDay ?? ''} (${String(Math.min(moversShown, moved))} of ${countText(moved)})`,
+      textTable(
+        [{ title: 'account' }, right('net'), right(comparison?.batchDay ?? ''), right('change')],
+        top
+          .slice(0, moversShown)
+          .map((row) => [row.accountNo, amount(row.netMinor), amount(row.comparedMinor), amount(row.changeMinor)]),
+      ),
+    );
+  });
 }
 
 function positionSections({ netPositions }: DayReport): string[] {
@@ -159,18 +166,6 @@ function positionSections({ netPositions }: DayReport): string[] {
         top.map((row) => [row.accountNo, countText(row.orders), formatMinorGrouped(row.netMinor, currency)]),
       ),
     ),
-  );
-}
-
-function payoutsTable({ payouts }: DayReport): string {
-  return textTable(
-    [{ title: 'state' }, right('payouts'), right('amount'), { title: '' }],
-    payouts.map(({ state, currency, payouts: count, amountMinor }) => [
-      state,
-      countText(count),
-      formatMinorGrouped(amountMinor, currency),
-      currency,
-    ]),
   );
 }
 
@@ -198,10 +193,13 @@ function stageTimes({ stageTimes: times, slowest }: DayReport): string {
   return tail === null ? table : `${table}\n${printable(tail)}`;
 }
 
-function provenance({ generatedFrom: from, ledgerHead, runs }: DayReport): string {
+function provenance({ generatedFrom: from, ledgerHead, runs, provenance: made }: DayReport): string {
   return printable(
     `From ${plural(runs.length, 'run')} (${from.runIds.join(', ')}); watermark ${String(from.watermark ?? '-')} of ${String(from.topId)}; ` +
       `cut-off ${momentText(from.cutOff)}; closed ${momentText(from.closedAt)}.` +
-      (ledgerHead === null ? '' : ` Ledger head ${ledgerHead.head} (link ${String(ledgerHead.link)}).`),
+      (ledgerHead === null ? '' : ` Ledger head ${ledgerHead.head} (link ${String(ledgerHead.link)}).`) +
+      (made === null
+        ? ''
+        : ` Settled by Settle ${made.version}, cut-off ${made.cutOff} in ${made.timeZone}, config hash ${made.configHash}.`),
   );
 }

@@ -14,6 +14,14 @@ export interface StageTime {
   durationMs: number;
 }
 
+/** With what the run was made; null in documents of versions that did not keep it. */
+export interface Provenance {
+  version: string;
+  configHash: string;
+  timeZone: string;
+  cutOff: string;
+}
+
 /**
  * The parts of a stored `settle.run` document that only the run itself could know. Throws MESSAGE_UNREADABLE when it
  * is not a document any more: then somebody edited it, and no report may be drawn from it.
@@ -22,14 +30,15 @@ export function readRunDocument(stored: { runId: bigint; text: string } | undefi
   checks: Check[];
   stageTimes: StageTime[] | null;
   slowest: SlowPiece[];
+  provenance: Provenance | null;
 } {
-  if (stored === undefined) return { checks: [], stageTimes: null, slowest: [] };
+  if (stored === undefined) return { checks: [], stageTimes: null, slowest: [], provenance: null };
   const document = parsed(stored.text);
   const readable = isObject(document) && Array.isArray(document['checks']) && document['checks'].every(isCheck);
   invariant(readable, 'MESSAGE_UNREADABLE', `The stored document of run ${String(stored.runId)} cannot be read.`, {
     runId: stored.runId,
   });
-  const { checks, stageTimes, slowestShards } = document as Record<string, unknown> & { checks: Check[] };
+  const { checks, stageTimes, slowestShards, provenance } = document as Record<string, unknown> & { checks: Check[] };
   return {
     checks: checks.map(({ name, ok, expected, actual }) => ({
       name,
@@ -39,6 +48,7 @@ export function readRunDocument(stored: { runId: bigint; text: string } | undefi
     })),
     stageTimes: Array.isArray(stageTimes) && stageTimes.every(isStageTime) ? stageTimes : null,
     slowest: Array.isArray(slowestShards) && slowestShards.every(isSlowPiece) ? slowestShards : [],
+    provenance: isProvenance(provenance) ? provenance : null,
   };
 }
 
@@ -67,5 +77,11 @@ function isSlowPiece(value: unknown): value is SlowPiece {
     isObject(value) &&
     (value['accountNo'] === null || typeof value['accountNo'] === 'string') &&
     ['lane', 'orders', 'durationMs', 'medianMs'].every((key) => typeof value[key] === 'number')
+  );
+}
+
+function isProvenance(value: unknown): value is Provenance {
+  return (
+    isObject(value) && ['version', 'configHash', 'timeZone', 'cutOff'].every((key) => typeof value[key] === 'string')
   );
 }

@@ -2,6 +2,7 @@ import type { Session } from '../db/session.js';
 import { compareBytes } from '../kernel/ids.js';
 import { waitingTotals, type SettledTotal } from '../orders/reportQueries.js';
 import { signed } from './currencyTotals.js';
+import type { LedgerTotal } from './ledgerQueries.js';
 import * as queries from './queries.js';
 
 export interface Amounts {
@@ -33,7 +34,7 @@ export async function tieOutOf(
   session: Session,
   batch: queries.BatchRow,
   settled: readonly SettledTotal[],
-  booked: readonly queries.LedgerTotal[],
+  booked: readonly LedgerTotal[],
 ): Promise<TieOut[]> {
   const rows = new Map<string, TieOut>();
   const row = (currency: string): TieOut => {

@@ -4,36 +4,24 @@ import type { DayReport } from './dayReport.js';
 import type { Position } from './queries.js';
 import { plural } from './words.js';
 
+export interface Need {
+  /** What waits for a person, a sentence. */
+  text: string;
+  /** What to type about it. */
+  command: string;
+}
+
 export interface Verdict {
   /** `good`: closed and nothing left. `attention`: a person has something to do. `bad`: the books contradict. */
   grade: 'good' | 'attention' | 'bad';
   headline: string;
-  /** What needs a person, one sentence each. */
-  needs: string[];
+  needs: Need[];
 }
 
 /** What the facts of a day come to, in words. */
 export function verdictOf(report: DayReport): Verdict {
   const failed = report.checks.filter((check) => !check.ok);
-  const bookedOn = report.lateBookedOn.join(', ');
-  const needs = [
-    ...failed.map((check) => `Check ${check.name} failed.`),
-    ...some(report.quarantined.length, (n) => `${plural(n, 'account')} set aside in quarantine.`),
-    ...some(report.parked.length, (n) => `${plural(n, 'message')} parked after repeated failure.`),
-    ...some(report.withdrawn.length, (n) => `${plural(n, 'order')} withdrawn by somebody else during the run.`),
-    ...some(sum(report.tieOut.map((row) => row.waiting.orders)), (n) => `${plural(n, 'order')} not settled yet.`),
-    ...some(payoutsIn(report, 'MANUAL'), (n) => `${plural(n, 'payout')} for a person to decide on.`),
-    ...some(
-      payoutsIn(report, 'UNKNOWN'),
-      (n) => `${plural(n, 'payout')} of which nobody knows yet whether it is paid.`,
-    ),
-    ...some(report.discrepancies.length, (n) => `${plural(n, 'discrepancy', 'discrepancies')} open.`),
-    ...some(
-      report.late.length === 0 ? 0 : sum(report.late.map((row) => row.orders)),
-      (n) =>
-        `${plural(n, 'order')} settled late, after the day was closed${bookedOn === '' ? '' : `, and booked on ${bookedOn}`}.`,
-    ),
-  ];
+  const needs = needsOf(report);
   if (failed.length > 0 || report.outcome === 'INTEGRITY') {
     return { grade: 'bad', headline: 'The books contradict each other. The day is not proven.', needs };
   }
@@ -44,8 +32,43 @@ export function verdictOf(report: DayReport): Verdict {
   return { grade: 'attention', headline: 'The day is closed, with something left for a person.', needs };
 }
 
-function some(count: number, sentence: (count: number) => string): string[] {
-  return count === 0 ? [] : [sentence(count)];
+function needsOf(report: DayReport): Need[] {
+  const day = `--batch-day ${report.batchDay}`;
+  const bookedOn = report.lateBookedOn.length === 0 ? '' : `, and booked on ${report.lateBookedOn.join(', ')}`;
+  const needs = [
+    ...report.checks
+      .filter((check) => !check.ok)
+      .map((check) => ({ text: `Check ${check.name} failed.`, command: `settle verify ${day}` })),
+    some(report.quarantined.length, 'account', 'set aside in quarantine.', `settle quarantine list ${day}`),
+    some(report.parked.length, 'message', 'parked after repeated failure.', 'settle outbox status'),
+    some(report.withdrawn.length, 'order', 'withdrawn by somebody else during the run.', `settle verify ${day}`),
+    some(sum(report.tieOut.map((row) => row.waiting.orders)), 'order', 'not settled yet.', `settle run ${day}`),
+    some(
+      payoutsIn(report, 'MANUAL'),
+      'payout',
+      'for a person to decide on.',
+      `settle payout list ${day} --state MANUAL`,
+    ),
+    some(
+      payoutsIn(report, 'UNKNOWN'),
+      'payout',
+      'of which nobody knows yet whether it is paid.',
+      'settle payout check',
+    ),
+    some(report.discrepanciesOpen, 'discrepancy', 'open.', `settle discrepancy list ${day}`),
+    some(
+      sum(report.late.map((row) => row.orders)),
+      'order',
+      `settled late, after the day was closed${bookedOn}.`,
+      `settle ledger entries ${day}`,
+    ),
+  ];
+  return needs.filter((need) => need !== null);
+}
+
+function some(count: number, what: string, sentence: string, command: string): Need | null {
+  const many = what === 'discrepancy' ? 'discrepancies' : undefined;
+  return count === 0 ? null : { text: `${plural(count, what, many)} ${sentence}`, command };
 }
 
 function sum(counts: readonly number[]): number {

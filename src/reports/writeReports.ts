@@ -20,7 +20,7 @@ export function makeReportFolder(dir: string): void {
  */
 export async function writeReports(database: Database, day: BatchDay, dir: string): Promise<string[]> {
   makeReportFolder(dir);
-  const report = await collectReport(database, day);
+  const report = await collectReport(database, { day });
   const files: string[] = [];
   for (const format of ['html', 'json', 'csv'] as const) {
     const file = join(dir, `report-${report.batchDay}.${format}`);

@@ -213,7 +213,7 @@ interface Told {
 
 /** The report as JSON, the document of the last run and its exit code, against what the tables say to plain SQL. */
 async function toldAndStored(database: Database, batchDay: string): Promise<string[]> {
-  const told = JSON.parse(reportJson(await collectReport(database, batchDay))) as Told;
+  const told = JSON.parse(reportJson(await collectReport(database, { day: batchDay }))) as Told;
   const tuples = async (sql: string): Promise<string[]> =>
     (await database.read((session) => session.tuples(sql, [batchDay]))).map((row) => row.map(String).join(' '));
   const settled = await tuples(
