@@ -135,7 +135,7 @@ onEachDatabase('The report of a closed day', (db) => {
     expect(verdictOf(report)).toEqual({
       grade: 'attention',
       headline: 'The day is closed, with something left for a person.',
-      needs: ['1 account set aside in quarantine.'],
+      needs: [{ text: '1 account set aside in quarantine.', command: 'settle quarantine list --batch-day 2026-11-29' }],
     });
   });
 
@@ -225,15 +225,19 @@ onEachDatabase('The report of a day that did not end well', (db) => {
 
   test('names failed checks, parked messages, withdrawn and late orders, and does not call the day proven', async () => {
     const report = await collectReport(db().database, { day });
-    expect(verdictOf(report)).toMatchObject({
-      grade: 'bad',
-      needs: [
-        'Check batch-totals failed.',
-        '1 message parked after repeated failure.',
-        '1 order withdrawn by somebody else during the run.',
-        '1 order settled late, after the day was closed.',
-      ],
-    });
+    expect(verdictOf(report).grade).toBe('bad');
+    expect(verdictOf(report).needs).toEqual([
+      { text: 'Check batch-totals failed.', command: 'settle verify --batch-day 2026-11-29' },
+      { text: '1 message parked after repeated failure.', command: 'settle outbox status' },
+      {
+        text: '1 order withdrawn by somebody else during the run.',
+        command: 'settle verify --batch-day 2026-11-29',
+      },
+      {
+        text: '1 order settled late, after the day was closed.',
+        command: 'settle ledger entries --batch-day 2026-11-29',
+      },
+    ]);
     expect(report.withdrawn).toMatchObject([{ orderId: 1n, accountNo: 'M1', amountMinor: 10_000n }]);
     expect(report.late).toEqual([{ runId: 2n, accountNo: 'LATE1', currency: 'USD', orders: 1, netMinor: 650n }]);
   });

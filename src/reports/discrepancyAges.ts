@@ -4,15 +4,15 @@ import { countText, msBetween } from './words.js';
 
 /** Whole days of age up to which a discrepancy falls into each class. */
 const ages = [
-  { title: '0–1 day', daysMax: 1 },
-  { title: '2–7 days', daysMax: 7 },
-  { title: '8–30 days', daysMax: 30 },
-  { title: 'Over 30', daysMax: Infinity },
+  { title: 'Up to 1 day', short: '0–1 d', daysMax: 1 },
+  { title: '2 to 7 days', short: '2–7 d', daysMax: 7 },
+  { title: '8 to 30 days', short: '8–30 d', daysMax: 30 },
+  { title: 'Over 30 days', short: '30+ d', daysMax: Infinity },
 ] as const;
 
 export const ageTitles = ages.map(({ title }) => title);
 
-export const ageColumns = ['Class', ...ageTitles, 'Open', 'Oldest'];
+export const ageColumns = ['Class', ...ages.map(({ short }) => short), 'Open', 'Oldest'];
 
 export interface AgedClass {
   class: string;

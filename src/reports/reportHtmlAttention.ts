@@ -18,7 +18,7 @@ export function discrepancyBlocks({ discrepancies, discrepanciesOpen }: DayRepor
   if (discrepancies.length === 0) return [];
   const more = discrepanciesOpen - discrepancies.length;
   const ages: HtmlTable = {
-    caption: `By class and age on ${momentText(agedAt(discrepancies))}, when they were last looked for`,
+    caption: `By class and age in days on ${agedAt(discrepancies)?.slice(0, 10) ?? '–'}, when last looked for`,
     columns: ageColumns.map((title, at) => (at > 0 && at < ageColumns.length - 1 ? right(title) : { title })),
     rows: ageRows(discrepancies),
     ...(more > 0 ? { note: `${countText(more)} more are open; settle discrepancy list has all.` } : {}),

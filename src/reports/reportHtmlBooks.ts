@@ -20,8 +20,10 @@ const chartsMax = 6;
 /** One currency beside the other, a table for each few of them. */
 export function tieOutBlocks(rows: readonly TieOut[]): HtmlBlock[] {
   const parts: HtmlBlock[] = [];
-  for (let at = 0; at < rows.length; at += besideMax) {
-    const part = rows.slice(at, at + besideMax);
+  const tables = Math.ceil(rows.length / besideMax);
+  const beside = Math.ceil(rows.length / tables);
+  for (let at = 0; at < rows.length; at += beside) {
+    const part = rows.slice(at, at + beside);
     parts.push({ table: tieOutTable(part, rows.length > besideMax) });
   }
   return parts;

@@ -6,7 +6,7 @@ export const css = `
 --good:#7fd6a8;--good-bg:#12271d;--attention:#f0c163;--attention-bg:#2b2310;--bad:#f7a19a;--bad-bg:#321715}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
-body{margin:0;background:var(--desk);color:var(--ink);font:15px/1.5 "Segoe UI",system-ui,-apple-system,Roboto,"Helvetica Neue",Arial,"Noto Sans",sans-serif}
+body{margin:0;overflow-wrap:anywhere;background:var(--desk);color:var(--ink);font:15px/1.5 "Segoe UI",system-ui,-apple-system,Roboto,"Helvetica Neue",Arial,"Noto Sans",sans-serif}
 main{max-width:70rem;margin:2rem auto;padding:3rem 3.5rem;background:var(--paper);border:1px solid var(--line);border-radius:4px}
 header{display:grid;gap:.15rem;padding-bottom:1.25rem;margin-bottom:1.5rem;border-bottom:2px solid var(--ink)}
 .brand{margin:0;font-size:.78rem;font-weight:600;letter-spacing:.12em;text-transform:uppercase;color:var(--soft)}
@@ -34,12 +34,12 @@ dd{margin:0;overflow-wrap:anywhere}
 code{padding:.1rem .45rem;background:var(--head);border:1px solid var(--line);border-radius:3px;font:.86rem/1.5 ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace;overflow-wrap:anywhere}
 .scroll{overflow-x:auto;margin:1rem 0 0}
 .scroll:focus-visible{outline:2px solid var(--bar);outline-offset:2px}
-table{border-collapse:collapse;width:100%;font-size:.92rem}
+table{border-collapse:collapse;width:100%;font-size:.9rem;overflow-wrap:normal}
 caption{text-align:left;font-weight:600;font-size:.88rem;padding:0 0 .4rem}
 th,td{padding:.44rem .7rem;text-align:left;vertical-align:top;border-bottom:1px solid var(--line);font-weight:400}
 th:first-child,td:first-child{padding-left:.4rem}th:last-child,td:last-child{padding-right:.4rem}
 thead th{color:var(--soft);font-size:.8rem;font-weight:600;white-space:nowrap;vertical-align:bottom;border-bottom:1px solid var(--rule)}
-tbody th{overflow-wrap:anywhere;min-width:8.2rem}tbody th.n{min-width:0}
+tbody th{overflow-wrap:anywhere;min-width:8.2rem}tbody th.n,.pair .summed tbody th{min-width:0;overflow-wrap:normal}
 tbody td{white-space:nowrap}
 tbody td.w{white-space:normal;min-width:11rem;overflow-wrap:anywhere}
 .n{text-align:right;font-variant-numeric:tabular-nums lining-nums;white-space:nowrap}
@@ -52,8 +52,8 @@ tbody tr:last-child>*{border-bottom:1px solid var(--rule)}
 .note{margin:.45rem 0 0;color:var(--soft);font-size:.85rem}
 .side{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(27rem,100%),1fr));gap:.6rem 2.5rem;align-items:start}
 .side>div,.pair>div{min-width:0}
-.pair{display:grid;grid-template-columns:minmax(0,1fr);gap:0 2.8rem;align-items:start;margin-top:.9rem}
-@media (min-width:60rem){.pair{grid-template-columns:minmax(0,27rem) minmax(0,1fr)}.pair .charts{grid-column:1}}
+.pair{display:grid;grid-template-columns:minmax(0,1fr);gap:0 2.5rem;align-items:start;margin-top:.9rem}
+@media (min-width:60rem){.pair{grid-template-columns:minmax(0,23rem) minmax(0,1fr)}}
 .pair+.pair{padding-top:.9rem}
 figure{margin:1rem 0 0}
 figcaption{font-weight:600;font-size:.88rem;margin-bottom:.55rem}
@@ -70,9 +70,10 @@ footer p{margin:0}
 @media (max-width:40rem){main{margin:0;padding:1.4rem 1rem 2rem;border:0;border-radius:0}h1{font-size:1.7rem}h2{margin-top:2.2rem}
 .verdict{padding:.9rem 1rem;align-items:flex-start}.headline{font-size:1.1rem}.figures div{flex-basis:9rem}.figures dd{font-size:1.15rem;white-space:normal}th,td{padding:.4rem .55rem}}
 @page{margin:14mm}
-@media print{:root{color-scheme:light;--paper:#fff;--desk:#fff;--ink:#000;--soft:#3c3c3c;--line:#c4c4c4;--rule:#777;--head:#fff;--bar:#666;--sum:#000;--pale:#e2e2e2;--good:#000;--attention:#000;--bad:#000;--good-bg:#fff;--attention-bg:#fff;--bad-bg:#fff}
-body{font-size:9.5pt}main{max-width:none;margin:0;padding:0;border:0}h1{font-size:20pt}h2{font-size:13pt;margin-top:1.6rem;break-after:avoid}
-.scroll{overflow:visible}table{font-size:8.2pt}th,td{padding:.2rem .35rem}thead th,tbody td{white-space:normal}tbody th,tbody td.w{min-width:0}tbody td{overflow-wrap:anywhere}.n{white-space:nowrap!important}
+@media print{html{font-size:10pt}:root{color-scheme:light;--paper:#fff;--desk:#fff;--ink:#000;--soft:#3c3c3c;--line:#c4c4c4;--rule:#777;--head:#fff;--bar:#666;--sum:#000;--pale:#e2e2e2;--good:#000;--attention:#000;--bad:#000;--good-bg:#fff;--attention-bg:#fff;--bad-bg:#fff}
+body{font-size:.95rem}main{max-width:none;margin:0;padding:0;border:0}h1{font-size:20pt}h2{font-size:13pt;margin-top:1.6rem;break-after:avoid}
+.scroll{overflow:visible}table{font-size:.82rem}thead th{font-size:.76rem}th,td{padding:.2rem .3rem}.pair table{font-size:.76rem}thead th,tbody td{white-space:normal}tbody th{min-width:5rem}tbody td.w{min-width:0}tbody td{overflow-wrap:anywhere}.n{white-space:nowrap!important}
 caption,.lead,figcaption{break-after:avoid}thead{display:table-header-group}tr,figure,.verdict,.figures,.needs li,.provenance div{break-inside:avoid}
-.pair{grid-template-columns:minmax(0,17rem) minmax(0,1fr);gap:0 1.6rem;break-inside:avoid}.side{grid-template-columns:1fr 1fr;gap:.4rem 1.6rem}.side>div{break-inside:avoid-page}}
+.dense{font-size:.72rem}.dense th,.dense td{padding:.2rem;min-width:0}
+.pair{grid-template-columns:minmax(0,1fr) minmax(0,1.4fr);gap:0 1.4rem;break-inside:avoid}.side{grid-template-columns:1fr 1fr;gap:.4rem 1.6rem}.side>div{break-inside:avoid-page}}
 `;

@@ -8,7 +8,7 @@ import { css } from './reportHtmlStyle.js';
 /** A captioned table that scrolls in its own box on a narrow screen. Data: see `HtmlTable`. */
 const tableTemplate = `
 <div class="scroll" role="region" aria-label="<%= it.caption %>" tabindex="0">
-<table class="<%= it.groups ? 'grouped' : '' %><%= it.hasSum ? ' summed' : '' %><%= it.isNarrow ? ' narrow' : '' %>">
+<table class="<%= it.groups ? 'grouped' : '' %><%= it.hasSum ? ' summed' : '' %><%= it.isNarrow ? ' narrow' : '' %><%= it.columns.length >= 5 ? ' dense' : '' %>">
 <caption><%= it.caption %></caption>
 <thead>
 <% if (it.groups) { %><tr><td></td><% it.groups.forEach((group) => { %><th scope="colgroup" colspan="<%= group.span %>"><%= group.title %></th><% }) %></tr>

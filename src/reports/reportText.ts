@@ -1,6 +1,6 @@
 import { formatMinorGrouped } from '../kernel/money.js';
 import type { DayReport } from './dayReport.js';
-import { ageColumns, ageRows, ageTitles } from './discrepancyAges.js';
+import { ageColumns, ageRows } from './discrepancyAges.js';
 import { discrepancyColumns, discrepancyRows } from './discrepancyTables.js';
 import { textTable } from './tables.js';
 import { longTailText } from './longTail.js';
@@ -120,7 +120,7 @@ function attention(report: DayReport): string[] {
   ].filter((text) => text !== '');
 }
 
-const numbers: readonly string[] = ['Id', 'Open', 'Expected', 'Found', ...ageTitles];
+const numbers: readonly string[] = ['Id', 'Open', 'Expected', 'Found', ...ageColumns.slice(1, -1)];
 
 function columnOf(title: string): Parameters<typeof textTable>[0][number] {
   return numbers.includes(title) ? right(title.toLowerCase()) : { title: title.toLowerCase() };
