@@ -36,7 +36,7 @@ export const report: Command<ReportOptions> = (context, options) => {
       await confirm(context, about, format, file);
     } else if (format === 'json' && context.output === 'jsonl') {
       const { schemaVersion: _, ...rest } = document;
-      await context.document(rest as typeof document);
+      await context.document(rest);
     } else await context.print(text.replace(/\n$/, ''));
     return exitCodes.OK;
   });
