@@ -6,6 +6,7 @@ import * as sinks from './0005_sinks.js';
 import * as statements from './0006_statements.js';
 import * as deposits from './0007_deposits.js';
 import * as runAtWork from './0008_run_at_work.js';
+import * as notifications from './0009_notifications.js';
 import type { Vocabulary } from './vocabulary.js';
 
 export interface Migration {
@@ -24,4 +25,5 @@ export const migrations: readonly Migration[] = [
   { name: '0006_statements', ...statements },
   { name: '0007_deposits', ...deposits },
   { name: '0008_run_at_work', ...runAtWork },
+  { name: '0009_notifications', ...notifications },
 ];

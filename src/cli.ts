@@ -1,6 +1,7 @@
 import { CommanderError, type Command as Program } from 'commander';
 import { buildProgram, type GlobalFlags, type Load } from './commandLine.js';
 import { exitCodes, SettleError } from './kernel/errors.js';
+import { exitCodeOf } from './kernel/exitCodeOf.js';
 import { Cancellation } from './kernel/cancellation.js';
 import type { Command, CommandContext } from './commands/context.js';
 
@@ -129,7 +130,7 @@ function listenForSignals(say: (text: string) => void): { signal: AbortSignal; d
 
 function reportError(error: unknown, asJson: boolean): number {
   const known = error instanceof SettleError || error instanceof Cancellation ? error : null;
-  const exitCode = known?.exitCode ?? exitCodes.INTERNAL;
+  const exitCode = exitCodeOf(error);
   const code = known?.code ?? 'INTERNAL';
   const text = error instanceof Cancellation ? error.detail : error instanceof Error ? error.message : String(error);
   const details = known instanceof SettleError ? known.details : {};

@@ -67,6 +67,35 @@ export function addOperatorCommands(program: Program, { on, examples }: Adding):
     same,
   );
 
+  on(
+    examples(
+      program
+        .command('metrics')
+        .description('what the database knows, as Prometheus reads it')
+        .option(
+          '--textfile <file>',
+          'write this file, whole or not at all, for the textfile collector (ends in .prom)',
+        ),
+      'settle metrics',
+      'settle metrics --textfile /var/lib/prometheus/node-exporter/settle.prom',
+    ),
+    async () => (await import('./commands/metrics.js')).metrics,
+    same,
+  );
+
+  const notify = examples(
+    program.command('notify').description('who is told how a day ended'),
+    'settle notify test',
+    'settle notify send',
+  );
+  const notices = {
+    test: 'send a test to every target, and say how it went',
+    send: 'tell what has changed and was not told, as each run does at its end',
+  } as const;
+  for (const kind of Object.keys(notices) as (keyof typeof notices)[]) {
+    on(notify.command(kind).description(notices[kind]), async () => (await import('./commands/notify.js'))[kind], same);
+  }
+
   const calendar = examples(
     program.command('calendar').description('batch days, business days and cut-offs'),
     'settle calendar show',

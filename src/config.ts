@@ -7,6 +7,7 @@ import { readSmallFile } from './kernel/smallFile.js';
 import { isTree, yamlTree, type Tree } from './kernel/yamlTree.js';
 import { calendarSchema } from './configCalendar.js';
 import { chainsSchema, depositsSchema } from './configDeposits.js';
+import { notificationsSchema } from './configNotifications.js';
 import { channelsSchema, payoutsSchema } from './configPayouts.js';
 import { outboxSchema, routesSchema, sinksSchema } from './configSinks.js';
 import { discrepanciesSchema, statementsSchema } from './configReconciliation.js';
@@ -73,6 +74,7 @@ export const configSchema = z.strictObject({
   chains: chainsSchema,
   statements: statementsSchema,
   discrepancies: discrepanciesSchema,
+  notifications: notificationsSchema,
   report: z.strictObject({ dir: z.string().meta({ description: 'the path of a folder' }).optional() }).prefault({}),
 });
 
@@ -156,7 +158,7 @@ function kindOfValue(value: unknown, path: readonly string[]): string {
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (typeof value !== 'string') return 'a mapping';
-  return ['database', 'channels', 'sinks', 'chains'].includes(path[0] ?? '') || keysAt(path).length > 0
+  return ['database', 'channels', 'sinks', 'chains', 'notifications'].includes(path[0] ?? '') || keysAt(path).length > 0
     ? 'another text'
     : `the text ${shown(value)}`;
 }

@@ -20,6 +20,7 @@ const stages = [
   'deposits',
   'statements',
   'discrepancies',
+  'notifications',
 ];
 
 interface Import {
@@ -124,6 +125,7 @@ describe('imports', () => {
     'configReconciliation.ts': ['kernel', 'configValues.ts', 'configPayouts.ts', 'configStatements.ts'],
     'configSinks.ts': ['kernel', 'configValues.ts', 'configPayouts.ts'],
     'configDeposits.ts': ['kernel', 'configValues.ts', 'configPayouts.ts'],
+    'configNotifications.ts': ['kernel', 'configValues.ts', 'configPayouts.ts'],
     'config.ts': [
       'kernel',
       'db',
@@ -134,10 +136,12 @@ describe('imports', () => {
       'configDeposits.ts',
       'configStatements.ts',
       'configReconciliation.ts',
+      'configNotifications.ts',
     ],
     'configShow.ts': ['kernel', 'config.ts'],
     reconciliation: ['kernel', 'db'],
     doctor: ['kernel', 'db'],
+    telemetry: ['batch'],
     batch: ['kernel', 'db', 'config.ts', 'reconciliation', ...stages],
     commands: [
       'kernel',
@@ -149,9 +153,11 @@ describe('imports', () => {
       'configSinks.ts',
       'configDeposits.ts',
       'configReconciliation.ts',
+      'configNotifications.ts',
       'migrations',
       'reconciliation',
       'doctor',
+      'telemetry',
       'batch',
       ...stages,
     ],
@@ -216,6 +222,20 @@ describe('imports', () => {
     const packages = [...loaded].filter((name) => !name.startsWith('src/') && !name.startsWith('node:'));
     expect(packages).toEqual(['commander']);
     expect([...loaded].filter((name) => /^src\/(db|config|commands)/.test(name))).toEqual([]);
+  });
+
+  test('of packages that only some runs need come when they are needed', () => {
+    const rare = /^(@opentelemetry\/|nodemailer$|prom-client$)/;
+    const places = new Set(
+      imports.filter(({ to, typeOnly, lazy }) => rare.test(to) && !typeOnly && !lazy).map(({ from }) => from),
+    );
+    expect([...places].sort()).toEqual([
+      'src/notifications/email.ts',
+      'src/reports/metricsText.ts',
+      'src/telemetry/tracing.ts',
+    ]);
+    const eager = imports.filter(({ to, typeOnly, lazy }) => places.has(to) && !typeOnly && !lazy);
+    expect(arrows(eager)).toEqual(['src/commands/metrics.ts → src/reports/metricsText.ts']);
   });
 
   test('that go round in a circle do not exist', () => {

@@ -127,6 +127,10 @@ describe('help', () => {
     ['channel', 'simulate'],
     ['demo'],
     ['doctor'],
+    ['metrics'],
+    ['notify'],
+    ['notify', 'test'],
+    ['notify', 'send'],
   ];
 
   test.each(commands.map((words) => [['settle', ...words, '--help'].join(' '), words]))(

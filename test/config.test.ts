@@ -104,6 +104,7 @@ describe('precedence', () => {
       batch: { lookBackDays: 31, leaseDuration: 30_000, shardTimeout: 900_000, messageAttempts: 3 },
       shard: {},
       discrepancies: { attempts: 5 },
+      notifications: { timeout: 10_000, targets: {} },
       statements: { channels: {}, profiles: {} },
       payouts: { channelByCurrency: {}, namespace: 'settle' },
       channels: {},

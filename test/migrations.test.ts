@@ -12,6 +12,7 @@ import { repeatable } from '../src/db/transaction.js';
 import { parseDatabaseUrl } from '../src/db/url.js';
 import { toText } from '../src/db/values.js';
 import { cancellationCodes } from '../src/kernel/cancellation.js';
+import { dayOutcomes } from '../src/kernel/dayOutcome.js';
 import {
   accountStates,
   batchMoves,
@@ -77,6 +78,7 @@ describe('the statements', () => {
     expect([...listed('outbox', 'state')].sort()).toEqual(Object.keys(messageMoves).sort());
     expect([...listed('delivery', 'state')].sort()).toEqual(Object.keys(messageMoves).sort());
     expect(listed('account', 'state')).toEqual([...accountStates]);
+    expect(listed('notification', 'told')).toEqual([...dayOutcomes]);
     expect(listed('deposit_order', 'status')).toEqual(Object.keys(depositOrderMoves));
     expect(listed('deposit_review', 'state')).toEqual(Object.keys(depositReviewMoves));
     expect(listed('deposit_finding', 'state')).toEqual(Object.keys(depositFindingMoves));

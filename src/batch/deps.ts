@@ -1,14 +1,15 @@
 import type { Database } from '../db/database.js';
+import type { BatchDay } from '../kernel/batchDay.js';
 import type { Cancellation } from '../kernel/cancellation.js';
 import type { CancelledShard } from './cancelledShard.js';
 import type { BatchEffects } from './effects.js';
 
 /** Where the run says how far it is; bars on a terminal, plain lines elsewhere, nothing in tests. */
 export interface Progress {
-  stage(name: string, total: number): void;
+  stage(name: string, total: number, day: BatchDay): void;
   advance(what: 'read' | 'claimed' | 'posted', orders: number): void;
   /** A lane begins a piece of work: of one account, or (null) of several. */
-  lane(lane: number, accountNo: string | null): void;
+  lane(lane: number, accountNo: string | null, orders: number): void;
   laneDone(lane: number): void;
   end(): void;
 }

@@ -36,6 +36,7 @@ export class Stages {
     this.deps.progress.stage(
       stage,
       this.run.source.reduce((sum, total) => sum + total.orders, 0),
+      this.run.day,
     );
   }
 

@@ -30,8 +30,8 @@ export async function workChunk(
   const accounts = chunk.accountNos();
   const [first = ''] = accounts;
   const accountNo = accounts.size === 1 ? first : null;
-  deps.progress.lane(lane, accountNo);
   tally.atWork.set(lane, { accountNo, accounts: accounts.size, orders: chunk.length, since: started });
+  deps.progress.lane(lane, accountNo, chunk.length);
   const attempt = await withinShardTime(deps.settings.shardMs, (signal) =>
     settleOrIsolate({ deps, run, tally, lane, terms, signal }, chunk, chunk.isRange),
   );

@@ -20,6 +20,8 @@ import { shardText, type Shard } from '../sharding/shard.js';
 import { requireDuration, requireShard } from './arguments.js';
 import { withDatabase, type Command, type CommandContext } from './context.js';
 import { runText } from './runText.js';
+import { nobody, traced, type Following } from './traced.js';
+import { watched } from './watched.js';
 
 interface Tuning {
   lanes?: number;
@@ -62,7 +64,7 @@ export const usualTuning = {
 /** `settle run`: the job that cron starts after cut-off. */
 export const run: Command<RunOptions> = (context, options) => {
   const shard = shardOf(context, options);
-  return onDatabase(context, options, async (database, base) => {
+  return onDatabase(context, 'run', options, async (database, base) => {
     const target = dayOrDue(context, options.batchDay);
     const asked: RunDaysOptions = {
       ...base,
@@ -80,13 +82,13 @@ export const run: Command<RunOptions> = (context, options) => {
     if (nothingDue && options.detailedExitcode === true && document.exitCode === exitCodes.OK) {
       document.exitCode = exitCodes.NOTHING_DUE;
     }
-    return finish(context, database, document, options);
+    return finish(context, database, document, options, base);
   });
 };
 
 /** `settle resume`: goes on with a run that did not reach its end. */
 export const resume: Command<Tuning & { run?: string }> = (context, options) =>
-  onDatabase(context, options, async (database, base) => {
+  onDatabase(context, 'resume', options, async (database, base) => {
     const stopped = await database.read((session) =>
       options.run === undefined ? lastRun(session) : runById(session, orderId('run', options.run)),
     );
@@ -109,7 +111,7 @@ export const resume: Command<Tuning & { run?: string }> = (context, options) =>
       shard: null,
       command: 'settle resume',
     });
-    return finish(context, database, document, options);
+    return finish(context, database, document, options, base);
   });
 
 interface RerunOptions extends Tuning {
@@ -122,7 +124,7 @@ interface RerunOptions extends Tuning {
 
 /** `settle rerun`: goes over a range again by hand; says first what it would change, and changes only what is left. */
 export const rerun: Command<RerunOptions> = (context, options) =>
-  onDatabase(context, options, async (database, base) => {
+  onDatabase(context, 'rerun', options, async (database, base) => {
     if (options.reason.trim() === '') throw new SettleError('USAGE', '--reason must say why.');
     const fromId = orderId('--from-watermark', options.fromWatermark);
     const untilId = options.until === undefined ? null : orderId('--until', options.until);
@@ -148,22 +150,39 @@ export const rerun: Command<RerunOptions> = (context, options) =>
       ...asked,
       progress: runProgress('none', process.stderr, context.say, context.clock),
     });
-    if (options.dryRun === true) return finish(context, database, announced, options);
+    if (options.dryRun === true) return finish(context, database, announced, options, base);
     const orders = announced.settledNow.reduce((sum, total) => sum + total.orders, 0);
     context.say(
       `Rerun of ${target} from watermark ${options.fromWatermark}: ${String(orders)} orders are left to settle.`,
     );
     const document = await runDays(database, { ...asked, dryRun: false });
-    return finish(context, database, document, options);
+    return finish(context, database, document, options, base);
   });
 
-type Base = Pick<RunDaysOptions, 'settings' | 'calendar' | 'clock' | 'progress' | 'signal' | 'say'>;
+type Base = Pick<RunDaysOptions, 'settings' | 'calendar' | 'clock' | 'progress' | 'signal' | 'say'> & {
+  following: Following;
+};
+type RunWork = (database: Database, base: Base) => Promise<number>;
+
+/** The work of a run that is told to those outside, and followed by traces, where the settings ask for it; a dry run is not. */
+function onDatabase(
+  context: CommandContext,
+  command: string,
+  options: Tuning & { dryRun?: boolean },
+  work: RunWork,
+): Promise<number> {
+  if (options.dryRun === true) return underDeadline(context, options, nobody, work);
+  return watched(context, () =>
+    traced(context, command, (following) => underDeadline(context, options, following, work)),
+  );
+}
 
 /** Opens the database with connections for every lane, and ends the run in good order after --max-duration. */
-async function onDatabase(
+async function underDeadline(
   context: CommandContext,
   options: Tuning & { dryRun?: boolean },
-  work: (database: Database, base: Base) => Promise<number>,
+  following: Following,
+  work: RunWork,
 ): Promise<number> {
   keepYoungSpaceSmall();
   const { batch, calendar } = context.config;
@@ -204,13 +223,16 @@ async function onDatabase(
     settings,
     calendar,
     clock: context.clock,
-    progress: runProgress(
-      // Quiet means no bars; lines go on, since `say` keeps them for the log file.
-      context.quiet && context.progress === 'auto' ? 'plain' : context.progress,
-      process.stderr,
-      context.say,
-      context.clock,
-      context.verbose ? 1_000 : 30_000,
+    following,
+    progress: following.progress(
+      runProgress(
+        // Quiet means no bars; lines go on, since `say` keeps them for the log file.
+        context.quiet && context.progress === 'auto' ? 'plain' : context.progress,
+        process.stderr,
+        context.say,
+        context.clock,
+        context.verbose ? 1_000 : 30_000,
+      ),
     ),
     signal: AbortSignal.any([context.signal, deadline.signal]),
     say: context.say,
@@ -244,7 +266,9 @@ async function finish(
   database: Database,
   document: RunDocument,
   options: Tuning,
+  { following }: Base,
 ): Promise<number> {
+  following.document(document);
   if (document.closed && !document.dryRun && !document.alreadyClosed) await planPayoutsOf(context, database);
   if (context.output === 'text') await context.print(runText(document, context.colors));
   else await context.document({ ...document });
