@@ -7,6 +7,7 @@ import * as statements from './0006_statements.js';
 import * as deposits from './0007_deposits.js';
 import * as runAtWork from './0008_run_at_work.js';
 import * as notifications from './0009_notifications.js';
+import * as source from './0010_source.js';
 import type { Vocabulary } from './vocabulary.js';
 
 export interface Migration {
@@ -26,4 +27,5 @@ export const migrations: readonly Migration[] = [
   { name: '0007_deposits', ...deposits },
   { name: '0008_run_at_work', ...runAtWork },
   { name: '0009_notifications', ...notifications },
+  { name: '0010_source', ...source },
 ];

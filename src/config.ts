@@ -11,6 +11,7 @@ import { notificationsSchema } from './configNotifications.js';
 import { channelsSchema, payoutsSchema } from './configPayouts.js';
 import { outboxSchema, routesSchema, sinksSchema } from './configSinks.js';
 import { discrepanciesSchema, statementsSchema } from './configReconciliation.js';
+import { sourceSchema } from './configSource.js';
 import { duration } from './configValues.js';
 import { defaultDatabaseUrl } from './db/url.js';
 
@@ -26,6 +27,7 @@ export const configSchema = z.strictObject({
     })
     .prefault({}),
   calendar: calendarSchema,
+  source: sourceSchema,
   accounts: z.strictObject({ autoRegister: z.boolean().default(true) }).prefault({}),
   ledger: z
     .strictObject({

@@ -282,6 +282,7 @@ function pausing(session: Session, before: () => Promise<void>): Session {
   return {
     dialect: session.dialect,
     clustered: session.clustered,
+    source: session.source,
     rows: async (sql, bindings) => {
       await before();
       return session.rows(sql, bindings);

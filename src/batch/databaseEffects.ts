@@ -142,7 +142,7 @@ export class DatabaseEffects implements BatchEffects {
 
   async withdraw(run: Run, orderIds: readonly bigint[]): Promise<WithdrawnOrder[]> {
     const moved = await this.database.read((session) => movedOrders(session, orderIds));
-    const withdrawn = moved.filter((order) => order.state === 'FAILED' || order.state === 'CANCELED');
+    const withdrawn = moved.filter(({ state, byOthers }) => byOthers || state === 'FAILED' || state === 'CANCELED');
     await this.write('list withdrawn orders', async (trx) => {
       for (const order of withdrawn) {
         const known = await trx.rows('select order_id from withdrawn_order where order_id = ?', [order.id]);

@@ -1,14 +1,14 @@
 import type { Database } from '../db/database.js';
 import { addDays, type BatchDay } from '../kernel/batchDay.js';
 import { SettleError } from '../kernel/errors.js';
-import { ordersByDay, ordersOfDay } from '../orders/queries.js';
+import { daysOwedByOrders } from '../orders/lateOrders.js';
 import { releasedDays } from '../settlement/quarantine.js';
 import { batchesBefore, batchOf } from './batchQueries.js';
 import { unendedDays } from './runQueries.js';
 
 /**
  * The days to settle, in order: what is owed of the look-back before `target`, then `target` itself if anything of it is
- * owed. A closed day is owed again when rows came to it since it was closed, an account of it was released, or its last
+ * owed. A closed day is owed again when orders came to it since it was closed, an account of it was released, or its last
  * run did not end well (it died after closing, or found a contradiction).
  * A day still open from before the look-back is refused with EARLIER_DAY_OPEN: its gap must not be forgotten.
  */
@@ -30,11 +30,10 @@ export async function planDays(database: Database, target: BatchDay, lookBackDay
       if (batch.state === 'CLOSED') closedWith.set(batch.day, batch.ordersAtClose ?? 0);
       else owed.add(batch.day);
     }
-    for (const [day, orders] of await ordersByDay(session, from, target)) {
-      if (closedWith.get(day) !== orders) owed.add(day);
-    }
     const own = await batchOf(session, target);
-    if (own?.state !== 'CLOSED' || own.ordersAtClose !== (await ordersOfDay(session, target))) owed.add(target);
+    if (own?.state === 'CLOSED') closedWith.set(target, own.ordersAtClose ?? 0);
+    else owed.add(target);
+    for (const day of await daysOwedByOrders(session, from, target, closedWith)) owed.add(day);
     return [...owed].sort();
   });
 }

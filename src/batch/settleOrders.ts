@@ -96,9 +96,11 @@ async function withoutBlocked(deps: BatchDeps, run: Run, page: OrderPage): Promi
   page.accountNos.forEach((accountNo, account) => {
     const state = states.get(accountNo) ?? 'UNKNOWN';
     const detail = refused.get(accountNo);
+    const problem = page.problems.get(accountNo);
     if (run.setAside.has(accountNo) || run.leftToNext.has(accountNo)) return;
     const orders = page.ordersOf[account] as number;
     if (state !== 'ACTIVE') blocked.push({ accountNo, code: codeOf[state], detail: detailOf[state], orders });
+    else if (problem !== undefined) blocked.push({ accountNo, code: 'DATABASE_REFUSED', detail: problem, orders });
     else if (detail !== undefined) blocked.push({ accountNo, code: 'REVERSAL_REFUSED', detail, orders });
   });
   if (blocked.length > 0) {

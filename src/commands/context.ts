@@ -128,6 +128,10 @@ export async function withDatabase<T>(
           context.say(`Made a new database, ${target.path}, in this folder; SETTLE_DATABASE_URL names another.`);
       }
       await requireSchema(database);
+      if (context.config.source !== undefined) {
+        const { useConfiguredSource } = await import('./orderSource.js');
+        await useConfiguredSource(context, database);
+      }
     }
     return await work(database);
   } finally {

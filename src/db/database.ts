@@ -7,6 +7,7 @@ import type BetterSqlite3 from 'better-sqlite3';
 import type { Engine } from '../../migrations/vocabulary.js';
 import { SettleError } from '../kernel/errors.js';
 import { invariant } from '../kernel/invariant.js';
+import { ownOrders, type OrderSource } from '../kernel/orderSource.js';
 import { explainFailure, failureKind } from './failure.js';
 import { cut, socketOf } from './query.js';
 import { MysqlSession, SqliteSession, type LentSession, type Session } from './session.js';
@@ -30,6 +31,8 @@ export interface OpenOptions {
 
 /** A pool of sessions with the settings that keep every digit and every day. See `db/settings`. */
 export class Database {
+  private orderSource: OrderSource = ownOrders;
+
   private constructor(
     private readonly knex: Knex,
     readonly target: DatabaseTarget,
@@ -79,6 +82,16 @@ export class Database {
 
   get engine(): Engine {
     return this.facts.engine;
+  }
+
+  /** Which table holds the orders: the one that Settle made, until another is named. */
+  get source(): OrderSource {
+    return this.orderSource;
+  }
+
+  /** Before the first statement about orders: from here on every session means this table by them. */
+  useSource(source: OrderSource): void {
+    this.orderSource = source;
   }
 
   /** Connections that lanes, reader and heartbeat may hold at the same time. */
@@ -184,8 +197,8 @@ export class Database {
   private sessionOn(connection: PooledConnection): LentSession {
     connection.settleSession ??=
       this.target.dialect === 'sqlite'
-        ? new SqliteSession(connection as BetterSqlite3.Database)
-        : new MysqlSession(connection as Connection, this.facts, this.statementMsMax, this.abandonment.signal);
+        ? new SqliteSession(connection as BetterSqlite3.Database, this)
+        : new MysqlSession(connection as Connection, this.facts, this.statementMsMax, this.abandonment.signal, this);
     return connection.settleSession;
   }
 }

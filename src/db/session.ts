@@ -1,6 +1,7 @@
 import type { Connection } from 'mysql2';
 import type BetterSqlite3 from 'better-sqlite3';
 import { throwIfCancelled } from '../kernel/cancellation.js';
+import type { OrderSource } from '../kernel/orderSource.js';
 import { statementTooLarge } from './failure.js';
 import { queryWithin } from './query.js';
 import type { ServerFacts } from './settings.js';
@@ -17,6 +18,8 @@ export interface Session {
   readonly dialect: Dialect;
   /** On a node of a Galera cluster, which compares with other nodes' commits only the rows that a unit has written. */
   readonly clustered: boolean;
+  /** Which table of this database holds the orders. */
+  readonly source: OrderSource;
   /** Rows as objects. */
   rows(sql: string, bindings?: readonly Binding[]): Promise<Row[]>;
   /** Rows as arrays, in the order of the select list: for pages of many rows. */
@@ -36,6 +39,11 @@ export interface Session {
 export interface LentSession extends Session {
   /** Until told otherwise, an abort of the signal ends the statement at hand and each later one, with its reason. */
   obey(signal: AbortSignal | null): void;
+}
+
+/** What knows the table of orders of a database: all of its sessions follow it. */
+export interface Sourced {
+  readonly source: OrderSource;
 }
 
 /** The part of a transaction's session that stage code sees. Only `db/transaction` begins and ends one. */
@@ -68,9 +76,14 @@ export class MysqlSession implements LentSession {
     private readonly statementMsMax: number,
     /** Ends every wait at once; see `Database.abandon`. */
     private readonly abandonment: AbortSignal,
+    private readonly sourced: Sourced,
   ) {
     this.clustered = facts.clustered;
     this.packetBytesMax = facts.packetBytesMax;
+  }
+
+  get source(): OrderSource {
+    return this.sourced.source;
   }
 
   async rows(sql: string, bindings: readonly Binding[] = []): Promise<Row[]> {
@@ -152,7 +165,14 @@ export class SqliteSession implements LentSession {
   private readonly statements = new Map<string, BetterSqlite3.Statement>();
   private signal: AbortSignal | null = null;
 
-  constructor(private readonly connection: BetterSqlite3.Database) {}
+  constructor(
+    private readonly connection: BetterSqlite3.Database,
+    private readonly sourced: Sourced,
+  ) {}
+
+  get source(): OrderSource {
+    return this.sourced.source;
+  }
 
   rows(sql: string, bindings: readonly Binding[] = []): Promise<Row[]> {
     return this.run(

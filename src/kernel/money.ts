@@ -21,6 +21,14 @@ export function scaleOf(currency: string): number | undefined {
   return scales.get(currency);
 }
 
+/** The currencies with so many decimals, sorted. */
+export function currenciesOfScale(scale: number): string[] {
+  return [...scales].flatMap(([currency, own]) => (own === scale ? [currency] : [])).sort();
+}
+
+/** Every number of decimals that some currency has. */
+export const currencyScales: readonly number[] = [...new Set(scales.values())].sort();
+
 export type AmountProblem = 'BAD_AMOUNT' | 'TOO_MANY_DECIMALS' | 'AMOUNT_OUT_OF_RANGE';
 
 const majorUnits = /^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?$/;

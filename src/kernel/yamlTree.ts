@@ -1,4 +1,4 @@
-import { parseDocument } from 'yaml';
+import { isMap, isNode, isPair, LineCounter, parseDocument } from 'yaml';
 
 export type Tree = { [key: string]: unknown };
 
@@ -32,4 +32,19 @@ const tooMuch: YamlTree = { tree: null, problem: 'it nests or repeats too much, 
 
 export function isTree(value: unknown): value is Tree {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The line on which a setting stands, or the nearest one above it that is there; undefined when none is. */
+export function lineOf(text: string, path: readonly string[]): number | undefined {
+  const lines = new LineCounter();
+  let node: unknown = parseDocument(text, { logLevel: 'error', lineCounter: lines }).contents;
+  let offset: number | undefined;
+  for (const key of path) {
+    if (!isMap(node)) break;
+    const pair = node.items.find((item) => isPair(item) && String(item.key) === key);
+    if (pair === undefined) break;
+    if (isNode(pair.key)) offset = pair.key.range?.[0];
+    node = pair.value;
+  }
+  return offset === undefined ? undefined : lines.linePos(offset).line;
 }

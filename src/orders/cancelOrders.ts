@@ -6,6 +6,7 @@ import { SettleError } from '../kernel/errors.js';
 import { shown } from '../kernel/printable.js';
 import { move, orderMoves, type OrderState } from '../kernel/states.js';
 import { parts } from './importQueries.js';
+import { ordersIn } from './orderTable.js';
 
 export interface CancelledOrders {
   cancelled: string[];
@@ -52,16 +53,19 @@ export async function cancelOrders(
 
 /** The orders of these numbers, kept from runs until the transaction ends. */
 async function heldOrders(trx: Session, orderNos: readonly string[]): Promise<Named[]> {
+  const orders = ordersIn(trx);
   const named: Named[] = [];
   for (const part of parts(orderNos)) {
     const rows = await trx.rows(
-      `select id, order_no, batch_day, state from settlement_order
+      `select id, order_no, batch_day, state from ${orders.from()}
         where order_no in (${placeholders(part)}) order by id ${trx.dialect === 'mysql' ? 'for update' : ''}`,
       part,
     );
     for (const row of rows) {
-      const [orderNo, batchDay, state] = [row['order_no'], row['batch_day'], row['state']].map(toText);
-      named.push({ id: toBigInt(row['id']), orderNo, batchDay, state: state as OrderState } as Named);
+      const [orderNo, state] = [toText(row['order_no']), toText(row['state']) as OrderState];
+      // A table of others may find "abc" for "ABC".
+      if (!part.includes(orderNo)) continue;
+      named.push({ id: toBigInt(row['id']), orderNo, batchDay: orders.dayOf(row['batch_day']), state });
     }
   }
   return named;
@@ -70,10 +74,11 @@ async function heldOrders(trx: Session, orderNos: readonly string[]): Promise<Na
 async function cancel(trx: Session, { id, orderNo, batchDay, state }: Named, at: string): Promise<void> {
   const to = move(orderMoves, state, 'cancel');
   const moment = fromInstant(trx.dialect, at);
+  const orders = ordersIn(trx);
+  const also = orders.also({ cancelCode, finishedAt: orders.moment(at) });
   await trx.change(
-    `update settlement_order set state = ?, version = version + 1, cancel_code = ?, finished_at = ?
-      where id = ? and state = 'INIT'`,
-    [to, cancelCode, moment, id],
+    `update ${orders.target} set ${orders.to(to)}${also.sql} where ${orders.id} = ? and ${orders.is('INIT')}`,
+    [...also.bindings, id],
   );
   const [run] = await trx.rows(
     `select max(r.id) as id from run r join batch b on b.batch_day = r.batch_day

@@ -1,5 +1,7 @@
 import { fromInstant, placeholders, toBigInt, toInstant, toText, toTextOrNull } from '../db/values.js';
 import type { Session, Transaction } from '../db/session.js';
+import { SettleError } from '../kernel/errors.js';
+import { ownOrders, sourceName } from '../kernel/orderSource.js';
 import type { OrderType } from '../kernel/states.js';
 import type { OrderRow } from './orderRow.js';
 
@@ -16,7 +18,7 @@ export async function ordersByNo(session: Session, orderNos: readonly string[]):
   for (const part of parts(orderNos)) {
     const tuples = await session.tuples(
       `select order_no, account_no, batch_day, type, amount_minor, currency, channel, occurred_at, reversal_of, id
-         from settlement_order
+         from ${ownOrders.table}
         where order_no in (${placeholders(part)})`,
       part,
     );
@@ -40,8 +42,9 @@ export async function ordersByNo(session: Session, orderNos: readonly string[]):
 
 /** Inserts new orders in the order given, so that ids ascend as in the file. A number that is taken fails the statement. */
 export async function insertOrders(trx: Transaction, orders: readonly OrderRow[]): Promise<void> {
+  requireOwnOrders(trx);
   await trx.insertMany(
-    'settlement_order',
+    ownOrders.table,
     [
       'order_no',
       'account_no',
@@ -64,6 +67,19 @@ export async function insertOrders(trx: Transaction, orders: readonly OrderRow[]
       fromInstant(trx.dialect, order.occurredAt),
       order.reversalOf,
     ]),
+  );
+}
+
+/** Throws SOURCE_NOT_OURS where the orders are in a table of others, which only their own programs write. */
+export function requireOwnOrders({ source }: Pick<Session, 'source'>): void {
+  if (source.own) return;
+  throw new SettleError(
+    'SOURCE_NOT_OURS',
+    `Orders are in ${sourceName(source)}, a table that Settle adds nothing to.`,
+    {
+      details: { source: sourceName(source) },
+      next: 'Let the program that owns the table write the order, or leave "source" out of the settings.',
+    },
   );
 }
 

@@ -9,6 +9,8 @@ export interface Order {
   readonly amountMinor: bigint;
   readonly currency: string;
   readonly channel: string;
+  /** Why it cannot be settled, as the end of a sentence about it: of a table of others only, whose rows nothing has checked. */
+  readonly problem?: string;
 }
 
 /** Orders that can be gone through as often as needed, made one at a time: so many objects need not exist at once. */

@@ -19,6 +19,8 @@ export class OrderPage {
   readonly accountNos: string[] = [];
   /** Orders of each account. */
   readonly ordersOf: number[] = [];
+  /** Of accounts that have an order which cannot be settled: which one, and why. */
+  readonly problems = new Map<string, string>();
   private count = 0;
 
   /** `complete`: it has all INIT orders of its day between its first and last id, so that a claim may name the range. */
@@ -43,7 +45,8 @@ export class OrderPage {
     return this.count;
   }
 
-  add({ id, accountNo, type, amountMinor, currency, channel }: Order): void {
+  add({ id, accountNo, type, amountMinor, currency, channel, problem }: Order): void {
+    if (problem !== undefined) this.problems.set(accountNo, `Order ${String(id)} ${problem}.`);
     const at = this.count;
     if (at >= this.capacity) throw new RangeError('The page is full.');
     let account = this.accountPlaces.get(accountNo);

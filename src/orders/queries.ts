@@ -1,17 +1,22 @@
 import type { BatchDay } from '../kernel/batchDay.js';
 import type { OrderState, OrderType } from '../kernel/states.js';
 import type { Binding, Row, Session, Transaction } from '../db/session.js';
-import { exactSum, fromInstant, oneOfIds, sumIn, toBigInt, toCount, toText, unindexed } from '../db/values.js';
+import { exactSum, oneOfIds, sumIn, toBigInt, toCount, toText } from '../db/values.js';
 import { andInShard, type Shard } from '../sharding/shard.js';
 import { fingerprint, fingerprintSql } from './fingerprint.js';
 import type { IdRange } from './idRanges.js';
 import { signedAmount, type CurrencyTotal, type Order } from './order.js';
+import { ordersIn } from './orderTable.js';
+import { withProblem } from './rowProblems.js';
 
-// With their siblings in this folder, the only statements of the batch that name the order table.
+// With their siblings in this folder, the only statements of the batch on the table of orders, all of them through its
+// mapping: see `orderTable`.
 
 /** Greatest order id of the day that is visible now; 0 on a quiet day. */
 export async function topOrderId(session: Session, day: BatchDay): Promise<bigint> {
-  const [row] = await session.rows('select max(id) as top from settlement_order where batch_day = ?', [day]);
+  const orders = ordersIn(session);
+  const onDay = orders.isOn(day);
+  const [row] = await session.rows(`select max(id) as top from ${orders.from()} where ${onDay.sql}`, onDay.bindings);
   return row?.['top'] === null || row === undefined ? 0n : toBigInt(row['top']);
 }
 
@@ -23,7 +28,8 @@ export interface SourceTotal {
 }
 
 /**
- * What the day asks to settle, by currency and type: everything up to `topId` that nobody failed or cancelled. Orders
+ * What the day asks to settle, by currency and type: everything up to `topId` that nobody failed or cancelled, and in a
+ * table of others nobody else has settled. Orders
  * that were cancelled after a run had read them stay in, as a difference that is listed row by row.
  */
 export async function sourceTotals(
@@ -32,16 +38,18 @@ export async function sourceTotals(
   topId: bigint,
   shard: Shard | null = null,
 ): Promise<SourceTotal[]> {
+  const orders = ordersIn(session);
+  const onDay = orders.isOn(day);
   const rows = await session.rows(
     `select currency, type, count(*) as orders, ${exactSum(session.dialect, 'amount_minor', 'amount')}
-       from settlement_order
-      where batch_day = ? and id <= ?
-        and (state in ('INIT', 'PROCESSING', 'SUCCESS')
+       from ${orders.fromClaims()}
+      where ${onDay.sql} and id <= ?
+        and (${orders.isAsked()}
              or id in (select order_id from withdrawn_order where batch_day = ?))
         ${andInShard('account_no', shard)}
       group by currency, type
       order by currency, type`,
-    [day, topId, day],
+    [...onDay.bindings, topId, day],
   );
   return rows.map((row) => ({
     currency: toText(row['currency']),
@@ -75,13 +83,17 @@ export async function withdrawnTotals(
   topId: bigint,
   shard: Shard | null,
 ): Promise<CurrencyTotal[]> {
+  const orders = ordersIn(session);
+  const onDay = orders.isOn(day);
+  // In a table of others, what was withdrawn may have come back.
+  const gone = orders.source.own ? '' : `and state <> 'INIT' and run_id is null`;
   const rows = await session.rows(
     `select currency, count(*) as orders, ${exactSum(session.dialect, signedSql, 'net')}
-       from settlement_order
-      where batch_day = ? and id <= ? and id in (select order_id from withdrawn_order where batch_day = ?)
+       from ${orders.source.own ? orders.from() : orders.fromClaims()}
+      where ${onDay.sql} and id <= ? and id in (select order_id from withdrawn_order where batch_day = ?) ${gone}
         ${andInShard('account_no', shard)}
       group by currency order by currency`,
-    [day, topId, day],
+    [...onDay.bindings, topId, day],
   );
   return rows.map(currencyTotalIn);
 }
@@ -102,15 +114,18 @@ export interface PageQuery {
 /** One slice of the watermark: INIT orders of the day after `afterId`, by id. Never an OFFSET. */
 export async function ordersAfter(session: Session, page: PageQuery): Promise<Order[]> {
   const only = page.accounts === null ? '' : `and account_no in (${page.accounts.map(() => '?').join(',')})`;
+  const orders = ordersIn(session);
+  const onDay = orders.isOn(page.day, { byIndex: orders.source.instants === null });
+  const problem = orders.problem === null ? '' : `, ${orders.problem}`;
   const rows = await session.tuples(
-    `select id, account_no, type, amount_minor, currency, channel
-       from settlement_order
-      where batch_day = ? and id > ? and id <= ? and state = 'INIT' ${only} ${andInShard('account_no', page.shard)}
+    `select id, account_no, type, amount_minor, currency, channel${problem}
+       from ${orders.fromById()}
+      where ${onDay.sql} and id > ? and id <= ? and ${orders.waits()} ${only} ${andInShard('account_no', page.shard)}
       order by id
       limit ${String(page.size)}`,
-    [page.day, page.afterId, page.topId, ...(page.accounts ?? [])],
+    [...onDay.bindings, page.afterId, page.topId, ...(page.accounts ?? [])],
   );
-  return rows.map(([id, accountNo, type, amountMinor, currency, channel]) => ({
+  const read = rows.map(([id, accountNo, type, amountMinor, currency, channel]) => ({
     id: toBigInt(id),
     accountNo: toText(accountNo),
     type: toText(type) as OrderType,
@@ -118,6 +133,18 @@ export async function ordersAfter(session: Session, page: PageQuery): Promise<Or
     currency: toText(currency),
     channel: toText(channel),
   }));
+  return orders.problem === null ? read : read.map((order, at) => withProblem(order, rows[at]?.[6], orders.source));
+}
+
+/** The first id of the day after an id; null when nothing follows. */
+export async function firstOrderId(session: Session, day: BatchDay, afterId: bigint): Promise<bigint | null> {
+  const orders = ordersIn(session);
+  const onDay = orders.isOn(day);
+  const [row] = await session.rows(`select min(id) as first from ${orders.from()} where ${onDay.sql} and id > ?`, [
+    ...onDay.bindings,
+    afterId,
+  ]);
+  return row?.['first'] === null || row === undefined ? null : toBigInt(row['first']);
 }
 
 /** Orders that a chunk claims: ids ascending, so that no two lanes lock in opposite order. */
@@ -136,25 +163,39 @@ export interface Claim {
  * made from, or added one to its range: the caller rolls back and plans again.
  */
 export async function claimOrders(trx: Transaction, claim: Claim): Promise<boolean> {
-  const { orderIds } = claim;
-  const named = claim.isRange ? idRange(orderIds) : oneOfIds(trx.dialect, 'id', orderIds);
+  const orders = ordersIn(trx);
+  const { runId, chunkNo, orderIds } = claim;
+  // Without a mark in its row nobody could tell an order that came into the range from one that was read.
+  const isRange = claim.isRange && orders.keepsClaims;
+  const named = isRange ? idRange(orders.id, orderIds) : oneOfIds(trx.dialect, orders.id, orderIds);
+  const mark = orders.also({ runId, chunkNo });
+  const onDay = orders.isStillOn(claim.batchDay);
   const claimed = await trx.change(
-    `update settlement_order set state = 'PROCESSING', version = version + 1, run_id = ?, chunk_no = ?
-      where ${named.sql} and state = 'INIT' and ${unindexed(trx.dialect, 'batch_day')} = ?`,
-    [claim.runId, claim.chunkNo, ...named.bindings, claim.batchDay],
+    `update ${orders.target} set ${orders.to('PROCESSING')}${mark.sql}
+      where ${named.sql} and ${orders.is('INIT')} and ${onDay.sql}`,
+    [...mark.bindings, ...named.bindings, ...onDay.bindings],
   );
   if (claimed !== orderIds.length) return false;
+  if (!orders.keepsClaims) {
+    await trx.insertMany('claimed_order', ['order_id', 'run_id', 'chunk_no'], claimRows(claim));
+  }
+  const found = isRange ? idRange('id', orderIds) : oneOfIds(trx.dialect, 'id', orderIds);
+  const ofChunk = orders.keepsClaims ? ' and run_id = ? and chunk_no = ?' : '';
   const [row] = await trx.rows(
-    `select sum(${fingerprintSql}) as fingerprint from settlement_order
-      where ${named.sql} and run_id = ? and chunk_no = ?`,
-    [...named.bindings, claim.runId, claim.chunkNo],
+    `select sum(${fingerprintSql}) as fingerprint from ${orders.keepsClaims ? orders.fromClaims() : orders.from()}
+      where ${found.sql}${ofChunk}`,
+    orders.keepsClaims ? [...found.bindings, runId, chunkNo] : found.bindings,
   );
   return toBigInt(row?.['fingerprint']) === claim.fingerprint;
 }
 
+function* claimRows({ runId, chunkNo, orderIds }: Claim): Generator<Binding[]> {
+  for (const orderId of orderIds) yield [orderId, runId, chunkNo];
+}
+
 /** From the first of these ascending ids to the last. */
-function idRange(ids: readonly bigint[]): { sql: string; bindings: Binding[] } {
-  return { sql: 'id between ? and ?', bindings: [ids[0] as bigint, ids[ids.length - 1] as bigint] };
+function idRange(column: string, ids: readonly bigint[]): { sql: string; bindings: Binding[] } {
+  return { sql: `${column} between ? and ?`, bindings: [ids[0] as bigint, ids[ids.length - 1] as bigint] };
 }
 
 /** Those of these orders that are still as they were read: INIT, of this day, and what their nets are made from. */
@@ -163,14 +204,16 @@ export async function unchangedOrders(
   day: BatchDay,
   orders: readonly Order[],
 ): Promise<readonly Order[]> {
+  const table = ordersIn(session);
+  const onDay = table.isOn(day);
   const ids = oneOfIds(
     session.dialect,
     'id',
     orders.map((order) => order.id),
   );
   const rows = await session.tuples(
-    `select id, ${fingerprintSql} from settlement_order where ${ids.sql} and state = 'INIT' and batch_day = ?`,
-    [...ids.bindings, day],
+    `select id, ${fingerprintSql} from ${table.from()} where ${ids.sql} and ${table.waits()} and ${onDay.sql}`,
+    [...ids.bindings, ...onDay.bindings],
   );
   const found = new Map(rows.map(([id, print]) => [toBigInt(id), toBigInt(print)]));
   return orders.filter((order) => found.get(order.id) === fingerprint([order]));
@@ -178,11 +221,13 @@ export async function unchangedOrders(
 
 /** Moves these orders from PROCESSING to SUCCESS and gives how many were in PROCESSING: only the ledger makes this move. */
 export async function finishOrdersById(trx: Transaction, orderIds: readonly bigint[], now: string): Promise<number> {
-  const ids = oneOfIds(trx.dialect, 'id', orderIds);
-  return trx.change(`${finishSql} where ${ids.sql} and state = 'PROCESSING'`, [
-    fromInstant(trx.dialect, now),
-    ...ids.bindings,
-  ]);
+  const orders = ordersIn(trx);
+  const ids = oneOfIds(trx.dialect, orders.id, orderIds);
+  const finished = orders.also({ finishedAt: orders.moment(now) });
+  return trx.change(
+    `update ${orders.target} set ${orders.to('SUCCESS')}${finished.sql} where ${ids.sql} and ${orders.is('PROCESSING')}`,
+    [...finished.bindings, ...ids.bindings],
+  );
 }
 
 /** The same for all orders of a chunk, which lie in this range. */
@@ -191,31 +236,38 @@ export async function finishChunkOrders(
   { runId, chunkNo, firstId, lastId }: IdRange & { runId: bigint; chunkNo: number },
   now: string,
 ): Promise<number> {
-  return trx.change(`${finishSql} where id between ? and ? and run_id = ? and chunk_no = ? and state = 'PROCESSING'`, [
-    fromInstant(trx.dialect, now),
-    firstId,
-    lastId,
-    runId,
-    chunkNo,
-  ]);
+  const orders = ordersIn(trx);
+  const ofChunk = orders.isOfChunk(runId, chunkNo);
+  const finished = orders.also({ finishedAt: orders.moment(now) });
+  return trx.change(
+    `update ${orders.target} set ${orders.to('SUCCESS')}${finished.sql}
+      where ${orders.id} between ? and ? and ${ofChunk.sql} and ${orders.is('PROCESSING')}`,
+    [...finished.bindings, firstId, lastId, ...ofChunk.bindings],
+  );
 }
 
-const finishSql = `update settlement_order set state = 'SUCCESS', version = version + 1, finished_at = ?`;
+/** A state of ours, or one that the mapping does not name. */
+export type FoundState = OrderState | 'OTHER';
 
-/** The orders among these that are no longer INIT, with the state they were found in. */
+/**
+ * The orders among these that are no longer INIT, with the state they were found in, and whether somebody else moved
+ * them there: PROCESSING and SUCCESS are ours when a chunk has claimed the order.
+ */
 export async function movedOrders(
   session: Session,
   orderIds: readonly bigint[],
-): Promise<{ id: bigint; orderNo: string; state: OrderState }[]> {
+): Promise<{ id: bigint; orderNo: string; state: FoundState; byOthers: boolean }[]> {
+  const orders = ordersIn(session);
   const ids = oneOfIds(session.dialect, 'id', orderIds);
   const rows = await session.rows(
-    `select id, order_no, state from settlement_order where ${ids.sql} and state <> 'INIT'`,
+    `select id, order_no, state, run_id from ${orders.fromClaims()} where ${ids.sql} and state <> 'INIT'`,
     ids.bindings,
   );
   return rows.map((row) => ({
     id: toBigInt(row['id']),
     orderNo: toText(row['order_no']),
-    state: toText(row['state']) as OrderState,
+    state: toText(row['state']) as FoundState,
+    byOthers: row['run_id'] === null,
   }));
 }
 
@@ -230,40 +282,24 @@ export async function initOrders(
   topId: bigint,
   shard: Shard | null,
 ): Promise<InitOrders[]> {
+  const orders = ordersIn(session);
+  const onDay = orders.isOn(day);
   const rows = await session.rows(
     `select account_no, currency, count(*) as orders, ${exactSum(session.dialect, signedSql, 'net')}
-       from settlement_order
-      where batch_day = ? and id <= ? and state = 'INIT' ${andInShard('account_no', shard)}
+       from ${orders.from()}
+      where ${onDay.sql} and id <= ? and ${orders.waits()} ${andInShard('account_no', shard)}
       group by account_no, currency
       order by account_no, currency`,
-    [day, topId],
+    [...onDay.bindings, topId],
   );
   return rows.map((row) => ({ accountNo: toText(row['account_no']), ...currencyTotalIn(row) }));
 }
 
-/** Rows of the day at or below an id, whatever their state; without an id, all of them. From the index alone. */
-export async function ordersOfDay(session: Session, day: BatchDay, topId?: bigint): Promise<number> {
-  const [row] = await session.rows(
-    `select count(*) as orders from settlement_order where batch_day = ? ${topId === undefined ? '' : 'and id <= ?'}`,
-    topId === undefined ? [day] : [day, topId],
-  );
-  return toCount(row?.['orders']);
-}
-
-/** Rows of each day in [from, before). From the index alone. */
-export async function ordersByDay(session: Session, from: BatchDay, before: BatchDay): Promise<Map<BatchDay, number>> {
-  const rows = await session.rows(
-    `select batch_day, count(*) as orders from settlement_order
-      where batch_day >= ? and batch_day < ? group by batch_day order by batch_day`,
-    [from, before],
-  );
-  return new Map(rows.map((row) => [toText(row['batch_day']), toCount(row['orders'])]));
-}
-
 /** The batch day of the first order after an id; null when there is none. */
 export async function dayAfterWatermark(session: Session, watermark: bigint): Promise<BatchDay | null> {
-  const [row] = await session.rows('select batch_day from settlement_order where id > ? order by id limit 1', [
+  const orders = ordersIn(session);
+  const [row] = await session.rows(`select batch_day from ${orders.from()} where id > ? order by id limit 1`, [
     watermark,
   ]);
-  return row === undefined ? null : toText(row['batch_day']);
+  return row === undefined ? null : orders.dayOf(row['batch_day']);
 }

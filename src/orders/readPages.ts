@@ -3,7 +3,7 @@ import type { BatchDay } from '../kernel/batchDay.js';
 import { invariant } from '../kernel/invariant.js';
 import type { Shard } from '../sharding/shard.js';
 import { OrderPage } from './orderPage.js';
-import { ordersAfter } from './queries.js';
+import { firstOrderId, ordersAfter } from './queries.js';
 
 export interface Page {
   orders: OrderPage;
@@ -28,7 +28,7 @@ const sliceSize = 2_000;
  * The last page always reaches `topId`, also when it is empty, so that the watermark does.
  */
 export async function* readOrderPages(database: Database, range: PageRange, signal: AbortSignal): AsyncGenerator<Page> {
-  let lastId = range.fromId;
+  let lastId = await beforeFirst(database, range);
   while (lastId < range.topId && !signal.aborted) {
     const page: Page = await readPage(database, range, lastId);
     invariant(page.lastId > lastId, 'WATERMARK_WENT_BACK', 'A page ended before it began.', {
@@ -38,6 +38,14 @@ export async function* readOrderPages(database: Database, range: PageRange, sign
     yield page;
     lastId = page.lastId;
   }
+}
+
+/** Where reading starts: ids that are gone through one by one are not, as far as none of the day is there. */
+async function beforeFirst(database: Database, { day, fromId, topId }: PageRange): Promise<bigint> {
+  if (fromId >= topId) return fromId;
+  if (database.source.instants === null) return fromId;
+  const first = await database.read((session) => firstOrderId(session, day, fromId));
+  return first === null || first > topId ? fromId : first - 1n;
 }
 
 async function readPage(database: Database, range: PageRange, fromId: bigint): Promise<Page> {

@@ -1,10 +1,12 @@
 import type { Session } from '../db/session.js';
 import { exactSum, oneOfIds, placeholders, sumIn, toBigInt, toText, toTextOrNull } from '../db/values.js';
+import type { BatchDay } from '../kernel/batchDay.js';
 import { magnitude } from '../kernel/money.js';
 import { shown } from '../kernel/printable.js';
 import type { OrderState, OrderType } from '../kernel/states.js';
 import type { RowFault } from './importProblems.js';
 import { parts } from './importQueries.js';
+import { ordersIn } from './orderTable.js';
 import type { OrderRow } from './orderRow.js';
 
 /**
@@ -68,22 +70,24 @@ export async function reversibles(
   orderNos: readonly string[],
   hold: boolean,
 ): Promise<Map<string, Reversible>> {
+  const orders = ordersIn(session);
   const found = new Map<string, Reversible>();
   for (const part of parts([...orderNos].sort())) {
     const originals = await session.tuples(
-      `select ${columns}, reversal_of, state from settlement_order
+      `select ${columns}, reversal_of, state from ${orders.from()}
         where order_no in (${placeholders(part)}) order by order_no
         ${hold && session.dialect === 'mysql' ? 'for update' : ''}`,
       part,
     );
     const sums = await session.rows(
-      `select reversal_of, ${exactSum(session.dialect, 'abs(amount_minor)', 'reversed')} from settlement_order
-        where reversal_of in (${placeholders(part)}) and state not in ('FAILED', 'CANCELED') group by reversal_of`,
+      `select reversal_of, ${exactSum(session.dialect, 'abs(amount_minor)', 'reversed')} from ${orders.from()}
+        where ${orders.reversalKey} in (${placeholders(part)}) and state not in ('FAILED', 'CANCELED')
+        group by ${orders.exactly('reversal_of', 'reversalOf')}`,
       part,
     );
     const reversed = new Map(sums.map((row) => [toText(row['reversal_of']), sumIn(row, 'reversed')]));
     for (const row of originals) {
-      const { orderNo, ...original } = orderIn(row);
+      const { orderNo, ...original } = orderIn(row, orders.dayOf);
       found.set(orderNo, {
         ...original,
         isReversal: toTextOrNull(row[7]) !== null,
@@ -97,12 +101,12 @@ export async function reversibles(
 
 const columns = 'order_no, account_no, batch_day, type, amount_minor, currency, channel';
 
-function orderIn(row: readonly unknown[]): Omit<Reversal, 'reversalOf'> {
+function orderIn(row: readonly unknown[], dayOf: (value: unknown) => BatchDay): Omit<Reversal, 'reversalOf'> {
   const [orderNo, accountNo, batchDay, type, amountMinor, currency, channel] = row;
   return {
     orderNo: toText(orderNo),
     accountNo: toText(accountNo),
-    batchDay: toText(batchDay),
+    batchDay: dayOf(batchDay),
     type: toText(type) as OrderType,
     amountMinor: toBigInt(amountMinor),
     currency: toText(currency),
@@ -147,10 +151,11 @@ function faultOfStored(stored: Reversal, original: Reversible): RowFault | null 
 }
 
 async function reversalsAmong(session: Session, orderIds: readonly bigint[]): Promise<Reversal[]> {
+  const orders = ordersIn(session);
   const ids = oneOfIds(session.dialect, 'id', orderIds);
   const rows = await session.tuples(
-    `select ${columns}, reversal_of from settlement_order where ${ids.sql} and reversal_of is not null`,
+    `select ${columns}, reversal_of from ${orders.from()} where ${ids.sql} and reversal_of is not null`,
     ids.bindings,
   );
-  return rows.map((row) => ({ ...orderIn(row), reversalOf: toText(row[7]) }));
+  return rows.map((row) => ({ ...orderIn(row, orders.dayOf), reversalOf: toText(row[7]) }));
 }

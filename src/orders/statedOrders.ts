@@ -3,6 +3,7 @@ import { oneOfIds, placeholders, toBigInt, toText } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import type { OrderState, OrderType } from '../kernel/states.js';
 import { signedAmount } from './order.js';
+import { ordersIn } from './orderTable.js';
 
 // Orders as the matching of statement lines needs them.
 
@@ -29,11 +30,13 @@ export async function ordersNamed(
   const orders: StatedOrder[] = [];
   for (let at = 0; at < orderNos.length; at += listMax) {
     const some = orderNos.slice(at, at + listMax);
+    // A table of others may find "abc" for "ABC".
+    const isNamed = (row: Row): boolean => toText(row['channel']) === channel && some.includes(toText(row['order_no']));
     const rows = await session.rows(
-      `select ${columns}, o.channel from settlement_order o where o.order_no in (${placeholders(some)})`,
+      `select ${columns}, o.channel from ${ordersIn(session).from('o')} where o.order_no in (${placeholders(some)})`,
       some,
     );
-    orders.push(...rows.filter((row) => toText(row['channel']) === channel).map(toOrder));
+    orders.push(...rows.filter(isNamed).map((row) => toOrder(session, row)));
   }
   return orders;
 }
@@ -42,9 +45,11 @@ export async function ordersNamed(
 export async function ordersById(session: Session, ids: readonly bigint[]): Promise<StatedOrder[]> {
   if (ids.length === 0) return [];
   const list = oneOfIds(session.dialect, 'o.id', ids);
-  return (await session.rows(`select ${columns} from settlement_order o where ${list.sql}`, list.bindings)).map(
-    toOrder,
+  const rows = await session.rows(
+    `select ${columns} from ${ordersIn(session).from('o')} where ${list.sql}`,
+    list.bindings,
   );
+  return rows.map((row) => toOrder(session, row));
 }
 
 /**
@@ -55,24 +60,26 @@ export async function ordersNotStated(
   session: Session,
   filter: { channel: string; batchDay: BatchDay; afterId: bigint; limit: number },
 ): Promise<StatedOrder[]> {
+  const orders = ordersIn(session);
+  const onDay = orders.isOn(filter.batchDay, { alias: 'o' });
   const rows = await session.rows(
-    `select ${columns} from settlement_order o
-      where o.batch_day = ? and o.id > ? and o.channel = ? and o.type in ('PAYMENT', 'REFUND') and o.amount_minor <> 0
+    `select ${columns} from ${orders.from('o')}
+      where ${onDay.sql} and o.id > ? and o.channel = ? and o.type in ('PAYMENT', 'REFUND') and o.amount_minor <> 0
         and o.state in ('INIT', 'PROCESSING', 'SUCCESS')
         and not exists (select 1 from statement_match m where m.ours = 'ORDER' and m.ours_id = o.id and m.role in ('MOVED', 'REFUSED'))
       order by o.id limit ${String(filter.limit)}`,
-    [filter.batchDay, filter.afterId, filter.channel],
+    [...onDay.bindings, filter.afterId, filter.channel],
   );
-  return rows.map(toOrder);
+  return rows.map((row) => toOrder(session, row));
 }
 
-function toOrder(row: Row): StatedOrder {
+function toOrder(session: Session, row: Row): StatedOrder {
   const type = toText(row['type']) as OrderType;
   const amountMinor = toBigInt(row['amount_minor']);
   return {
     id: toBigInt(row['id']),
     orderNo: toText(row['order_no']),
-    batchDay: toText(row['batch_day']),
+    batchDay: ordersIn(session).dayOf(row['batch_day']),
     type,
     currency: toText(row['currency']),
     movesMinor: signedAmount({ type, amountMinor }),

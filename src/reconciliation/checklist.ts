@@ -52,6 +52,9 @@ export interface VerifyCheck {
 
 /** Collects what the checks looked at and what they found. */
 export class Checklist {
+  /** `orders`: how the table of orders is called, where it is not ours. */
+  constructor(private readonly orders = 'settlement_order') {}
+
   private readonly checks = new Map<VerifyCheckName, VerifyCheck>(
     (Object.keys(verifyChecks) as VerifyCheckName[]).map((name) => [
       name,
@@ -66,7 +69,8 @@ export class Checklist {
   contradict(name: VerifyCheckName, table: string, key: string, problem: string): void {
     const check = this.at(name);
     check.ok = false;
-    if (check.contradictions.length < listedMax) check.contradictions.push({ table, key, problem });
+    if (check.contradictions.length < listedMax)
+      check.contradictions.push({ table: table === 'settlement_order' ? this.orders : table, key, problem });
   }
 
   result(): VerifyCheck[] {

@@ -49,10 +49,10 @@ function netKey(row: { chunkNo: number; accountNo: string; currency: string }): 
 
 function checkOrder(checklist: Checklist, order: OrderRow): void {
   checklist.examine('order-state', 1);
-  if (order.state === 'FAILED' || order.state === 'CANCELED') {
+  if (order.state !== 'PROCESSING' && order.state !== 'SUCCESS') {
     const problem = `is ${order.state}, but chunk ${String(order.chunkNo)} has claimed it`;
     checklist.contradict('order-state', 'settlement_order', String(order.id), problem);
-  } else if (order.version !== versions[order.state]) {
+  } else if (order.version !== null && order.version !== versions[order.state]) {
     const problem = `is ${order.state} at version ${String(order.version)}`;
     checklist.contradict('order-state', 'settlement_order', String(order.id), problem);
   }

@@ -1,6 +1,7 @@
 import type { Session } from '../db/session.js';
 import { toBigInt, toCount, toText, toTextOrNull } from '../db/values.js';
 import { readDayTerms, type DayTerms } from './dayTerms.js';
+import { isOfDay, orderRows } from './orderRows.js';
 
 export interface ChunkRow {
   runId: bigint;
@@ -20,7 +21,8 @@ export interface OrderRow {
   channel: string;
   amountMinor: bigint;
   state: string;
-  version: number;
+  /** Null in a table of others, who count by it what they like. */
+  version: number | null;
 }
 
 /** A net with its message and the message's journal entry, as far as they exist. */
@@ -144,13 +146,14 @@ async function readOrders(
   firstId: bigint,
   lastId: bigint,
 ): Promise<OrderRow[]> {
+  const onDay = isOfDay(session, batchDay);
   const rows = await session.tuples(
     `select id, chunk_no, account_no, currency, type, channel, amount_minor, state, version
-       from settlement_order
+       from ${orderRows(session)}
       where id between ? and ? and run_id = ? and chunk_no between ? and ?
-        and case when batch_day = ? then 1 else 0 end = 1
+        and case when ${onDay.sql} then 1 else 0 end = 1
       order by id`,
-    [firstId, lastId, runId, from, to, batchDay],
+    [firstId, lastId, runId, from, to, ...onDay.bindings],
   );
   return rows.map((row) => ({
     id: toBigInt(row[0]),
@@ -161,7 +164,7 @@ async function readOrders(
     channel: toText(row[5]),
     amountMinor: toBigInt(row[6]),
     state: toText(row[7]),
-    version: toCount(row[8]),
+    version: row[8] === null ? null : toCount(row[8]),
   }));
 }
 

@@ -2,6 +2,7 @@ import type { Row, Session } from '../db/session.js';
 import { exactSum, sumIn, toCount, toText } from '../db/values.js';
 import type { BatchRow } from './days.js';
 import { halves, parts, subLedgerSides, type SubLedger } from './ledgerProof.js';
+import { isOfDay, orderRows } from './orderRows.js';
 import { effectOf, Tally } from './tally.js';
 
 /** A day's orders, counted by what became of them. Keys are "USD PAYMENT"; `byCurrency` drops the type. */
@@ -22,6 +23,8 @@ export interface DayOrders {
 /** Reads the day's orders once, and once more those in INIT if there are any. */
 export async function dayOrders(session: Session, batch: BatchRow): Promise<DayOrders> {
   const { dialect } = session;
+  const { own } = session.source;
+  const onDay = isOfDay(session, batch.batchDay);
   const [upper, lower] = halves(dialect, 'amount_minor');
   // Grouped by chunk first, so that a chunk is looked up once and not for each of its orders.
   const rows = await session.rows(
@@ -29,10 +32,10 @@ export async function dayOrders(session: Session, batch: BatchRow): Promise<DayO
             sum(o.order_count) as orders, ${parts(dialect, 'amount', 'sum')}
        from (select currency, type, state, case when id <= ? then 1 else 0 end as to_top, run_id, chunk_no,
                     count(*) as order_count, ${upper} as amount_upper, ${lower} as amount_lower
-               from settlement_order where batch_day = ? group by currency, type, state, to_top, run_id, chunk_no) o
+               from ${orderRows(session)} where ${onDay.sql} group by currency, type, state, to_top, run_id, chunk_no) o
        left join chunk c on c.run_id = o.run_id and c.chunk_no = o.chunk_no and c.batch_day = ?
       group by o.currency, o.type, o.state, o.to_top, chunked`,
-    [batch.topId, batch.batchDay, batch.batchDay],
+    [batch.topId, ...onDay.bindings, batch.batchDay],
   );
   const found: DayOrders = {
     claimed: new Tally(),
@@ -45,9 +48,12 @@ export async function dayOrders(session: Session, batch: BatchRow): Promise<DayO
   };
   for (const row of rows) {
     const [orders, state, toTop] = [toCount(row['orders']), toText(row['state']), toCount(row['to_top']) === 1];
+    const isChunked = toCount(row['chunked']) === 1;
+    // What others have done with rows of their own table, before or instead of a run, is none of the day's business.
+    if (!own && !isChunked && state !== 'INIT') continue;
     found.orders += orders;
     if (toTop) found.ordersToTop += orders;
-    if ((state === 'PROCESSING' || state === 'SUCCESS') && toCount(row['chunked']) === 1) add(found.claimed, row);
+    if ((state === 'PROCESSING' || state === 'SUCCESS') && isChunked) add(found.claimed, row);
     if (state === 'PROCESSING') found.processingOrders += orders;
     if (state !== 'INIT' || !toTop) continue;
     add(found.left, row);
@@ -63,13 +69,14 @@ function add(tally: Tally, row: Row): void {
 
 /** Of the orders that are left, those whose account is in active quarantine are held back. */
 async function withoutHeld(session: Session, batch: BatchRow, found: DayOrders): Promise<DayOrders> {
+  const onDay = isOfDay(session, batch.batchDay, 'o.batch_day');
   const rows = await session.rows(
     `select o.currency, o.type, count(*) as orders, ${exactSum(session.dialect, 'o.amount_minor', 'amount')}
-       from settlement_order o
-       join quarantine q on q.batch_day = o.batch_day and q.account_no = o.account_no and q.active = 1
-      where o.batch_day = ? and o.id <= ? and o.state = 'INIT'
+       from ${orderRows(session, 'o')}
+       join quarantine q on q.batch_day = ? and q.account_no = o.account_no and q.active = 1
+      where ${onDay.sql} and o.id <= ? and o.state = 'INIT'
       group by o.currency, o.type`,
-    [batch.batchDay, batch.topId],
+    [batch.batchDay, ...onDay.bindings, batch.topId],
   );
   for (const row of rows) add(found.quarantined, row);
   const held = rows.reduce((sum, row) => sum + toCount(row['orders']), 0);
@@ -96,10 +103,12 @@ export async function sourceTotals(session: Session, batchDay: string): Promise<
  * listed, so they explain the gap between the source and what was settled or set aside, whichever run listed them.
  */
 export async function withdrawnOrders(session: Session, batchDay: string): Promise<Tally> {
+  // In a table of others, what was withdrawn may have come back.
+  const gone = session.source.own ? '' : `and o.state <> 'INIT' and o.run_id is null`;
   const rows = await session.rows(
     `select o.currency, o.type, count(*) as orders, ${exactSum(session.dialect, 'o.amount_minor', 'amount')}
-       from withdrawn_order w join settlement_order o on o.id = w.order_id
-      where w.batch_day = ? group by o.currency, o.type`,
+       from withdrawn_order w join ${orderRows(session, 'o')} on o.id = w.order_id
+      where w.batch_day = ? ${gone} group by o.currency, o.type`,
     [batchDay],
   );
   const withdrawn = new Tally();

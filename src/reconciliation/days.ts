@@ -51,7 +51,7 @@ export async function requireBatch(session: Session, batchDay: string): Promise<
 }
 
 const tablesByDay = [
-  ...['settlement_order', 'chunk', 'journal_entry', 'source_total'].map((table) => [table, 'batch_day'] as const),
+  ...['chunk', 'journal_entry', 'source_total'].map((table) => [table, 'batch_day'] as const),
   ...['journal_entry', 'account_balance', 'general_balance', 'chain_link'].map(
     (table) => [table, 'booking_day'] as const,
   ),
@@ -63,7 +63,9 @@ const tablesByDay = [
  */
 export async function everyDay(session: Session): Promise<string[]> {
   const days = new Set(await batchDays(session));
-  for (const [table, column] of tablesByDay) {
+  // A table of others has days of before our time; what was settled of it is in chunks.
+  const { own, table: orders } = session.source;
+  for (const [table, column] of own ? [[orders, 'batch_day'] as const, ...tablesByDay] : tablesByDay) {
     let last = '1000-01-01';
     for (;;) {
       const [row] = await session.rows(`select min(${column}) as day from ${table} where ${column} > ?`, [last]);

@@ -2,6 +2,7 @@ import type { Row, Session } from '../db/session.js';
 import { placeholders, toBigInt, toCount, toText, toTextOrNull } from '../db/values.js';
 import type { Checklist } from './checklist.js';
 import { listedMax } from './ledgerProof.js';
+import { dayOfRow, orderRows } from './orderRows.js';
 
 // A settled deposit stands in an order, an event, a review, a message and, by its scene, an order of a merchant. Each is read
 // by itself and compared with the others. They belong to no batch day, so that all of them are looked at.
@@ -132,14 +133,14 @@ function payloadOf({ payload }: MessageRow): Payload | null {
 async function creditedBy(session: Session, window: readonly Row[]): Promise<Map<string, string>> {
   const numbers = window.map((row) => `DEPOSIT-${String(toBigInt(row['id']))}`);
   const rows = await session.tuples(
-    `select order_no, account_no, currency, type, amount_minor, batch_day from settlement_order
+    `select order_no, account_no, currency, type, amount_minor, batch_day from ${orderRows(session)}
       where order_no in (${placeholders(numbers)})`,
     numbers,
   );
   return new Map(
     rows.map(([no, account, currency, type, amount, day]) => [
       toText(no),
-      [toText(account), toText(currency), toText(type), String(toBigInt(amount)), toText(day)].join(' '),
+      [toText(account), toText(currency), toText(type), String(toBigInt(amount)), dayOfRow(session, day)].join(' '),
     ]),
   );
 }

@@ -15,6 +15,7 @@ import {
   type DayOrders,
 } from './dayTotals.js';
 import { amountsText, listedMax, sidesAgree, unbalancedEntries, type Sides } from './ledgerProof.js';
+import { isClaimed, isOfDay, orderRows } from './orderRows.js';
 import { isClosed, readPeriod } from './period.js';
 import { termsSides } from './termsSides.js';
 import type { CurrencyTotal, Tally } from './tally.js';
@@ -139,13 +140,14 @@ function stagesAfterSource(claimed: Tally, books: DayBooks): [string, Tally][] {
 async function ordersLeft(session: Session, batch: BatchRow, orders: DayOrders): Promise<Check> {
   const differences: Difference[] = [];
   if (orders.leftOrders + orders.processingOrders > 0) {
+    const onDay = isOfDay(session, batch.batchDay, 'o.batch_day');
     const rows = await session.rows(
-      `select o.id, o.state from settlement_order o
+      `select o.id, o.state from ${orderRows(session, 'o')}
          left join quarantine q
-           on o.state = 'INIT' and q.batch_day = o.batch_day and q.account_no = o.account_no and q.active = 1
-        where o.batch_day = ? and (o.state = 'PROCESSING' or (o.state = 'INIT' and o.id <= ? and q.id is null))
+           on o.state = 'INIT' and q.batch_day = ? and q.account_no = o.account_no and q.active = 1
+        where ${onDay.sql} and ((${isClaimed(session, 'o')} and o.state = 'PROCESSING') or (o.state = 'INIT' and o.id <= ? and q.id is null))
         order by o.id limit ${String(listedMax)}`,
-      [batch.batchDay, batch.topId],
+      [batch.batchDay, ...onDay.bindings, batch.topId],
     );
     for (const row of rows) {
       const key = String(toBigInt(row['id']));

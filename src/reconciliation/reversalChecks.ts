@@ -2,19 +2,22 @@ import type { Session } from '../db/session.js';
 import { exactSum, sumIn, toBigInt, toCount, toText, toTextOrNull } from '../db/values.js';
 import type { Checklist } from './checklist.js';
 import { listedMax } from './ledgerProof.js';
+import { isClaimed, orderRows, reversedNo } from './orderRows.js';
 
 /** Each claimed reversal takes back an order of its own kind that was not cancelled, and all of them together no more than there was. */
 export async function checkReversals(session: Session, checklist: Checklist): Promise<void> {
-  const claimed = `r.reversal_of is not null and r.state in ('PROCESSING', 'SUCCESS')`;
+  const claimed = `r.reversal_of is not null and ${isClaimed(session, 'r')}`;
+  const [reversals, originals] = [orderRows(session, 'r'), orderRows(session, 'o')];
+  const reverses = `o.order_no = ${reversedNo(session, 'r')}`;
   const differs = ['account_no', 'type', 'currency', 'channel'];
   const isSame = (column: string): string =>
     column === 'type' ? `(o.type = r.type or (o.type = 'PAYMENT' and r.type = 'REFUND'))` : `o.${column} = r.${column}`;
-  const [count] = await session.rows(`select count(*) as reversals from settlement_order r where ${claimed}`);
+  const [count] = await session.rows(`select count(*) as reversals from ${reversals} where ${claimed}`);
   checklist.examine('reversal', toCount(count?.['reversals']));
   const rows = await session.rows(
     `select r.order_no, r.reversal_of, o.state, o.reversal_of as chained,
             ${differs.map((column) => `case when ${isSame(column)} then 0 else 1 end as ${column}`).join(', ')}
-       from settlement_order r left join settlement_order o on o.order_no = r.reversal_of
+       from ${reversals} left join ${originals} on ${reverses}
       where ${claimed} and (o.id is null or o.state in ('FAILED', 'CANCELED') or o.reversal_of is not null
             ${differs.map((column) => `or not ${isSame(column)}`).join(' ')})
       order by r.order_no limit ${String(listedMax)}`,
@@ -34,7 +37,7 @@ export async function checkReversals(session: Session, checklist: Checklist): Pr
   }
   const sums = await session.rows(
     `select o.order_no, o.amount_minor, ${exactSum(session.dialect, 'abs(r.amount_minor)', 'reversed')}
-       from settlement_order r join settlement_order o on o.order_no = r.reversal_of
+       from ${reversals} join ${originals} on ${reverses}
       where ${claimed} group by o.order_no, o.amount_minor order by o.order_no`,
   );
   for (const row of sums) {

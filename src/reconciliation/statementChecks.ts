@@ -2,6 +2,7 @@ import type { Session } from '../db/session.js';
 import { toCount } from '../db/values.js';
 import type { Checklist, VerifyCheckName } from './checklist.js';
 import { listedMax } from './ledgerProof.js';
+import { orderRows } from './orderRows.js';
 
 // What statements, matches and discrepancies say, each against the rows that they tell of: as plain statements over the
 // tables, which know nothing of how lines are matched.
@@ -18,6 +19,8 @@ const counted = `('BOOKED', 'FLAGGED')`;
 const line = `concat(l.file_id, '/', l.seq)`;
 const match = `concat(m.file_id, '/', m.seq)`;
 const ofLine = 'l.file_id = m.file_id and l.seq = m.seq';
+/** Where a rule joins the table of orders, as `o`. */
+const orders = '@orders o';
 const ofMatch = 'm.file_id = l.file_id and m.seq = l.seq';
 const open = `d.state in ('OPEN', 'RETRYING', 'MANUAL')`;
 
@@ -79,7 +82,7 @@ const matchRules: Rule[] = [
     sql: `select ${match} as item from statement_match m
             left join statement_line l on ${ofLine}
             left join payout p on m.ours = 'PAYOUT' and p.id = m.ours_id
-            left join settlement_order o on m.ours = 'ORDER' and o.id = m.ours_id
+            left join ${orders} on m.ours = 'ORDER' and o.id = m.ours_id
            where l.file_id is null or (p.id is null and o.id is null)`,
     problem: 'has only one side',
   },
@@ -98,7 +101,7 @@ const matchRules: Rule[] = [
     check: 'statement-match',
     table: 'statement_match',
     sql: `select ${match} as item from statement_match m
-            join statement_line l on ${ofLine} join settlement_order o on o.id = m.ours_id
+            join statement_line l on ${ofLine} join ${orders} on o.id = m.ours_id
            where m.ours = 'ORDER' and m.verdict = 'AGREES'
              and (l.currency <> o.currency
                   or (m.role = 'MOVED' and ${lineMinor} <> ${orderMinor})
@@ -246,7 +249,8 @@ export async function checkStatements(session: Session, checklist: Checklist): P
     checklist.examine(check, toCount(row?.['examined']));
   }
   for (const { check, table, sql, problem } of [...statementRules, ...matchRules, ...discrepancyRules]) {
-    const rows = await session.rows(`select x.item from (${sql}) x order by x.item limit ${String(listedMax)}`);
+    const named = sql.replace(orders, () => orderRows(session, 'o'));
+    const rows = await session.rows(`select x.item from (${named}) x order by x.item limit ${String(listedMax)}`);
     for (const row of rows) checklist.contradict(check, table, String(row['item']), problem);
   }
 }

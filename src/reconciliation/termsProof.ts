@@ -5,6 +5,7 @@ import type { Checklist } from './checklist.js';
 import { nearestEven, readDayTerms, termsOf } from './dayTerms.js';
 import { listedMax } from './ledgerProof.js';
 import { legKey } from './payload.js';
+import { isClaimed, isOfDay, orderRows } from './orderRows.js';
 
 // What terms do at the end of a day: held against orders, terms and the ledger, by SQL and sums of its own.
 
@@ -128,13 +129,14 @@ async function checkReserves(session: Session, contradict: Contradict, batchDay:
     [batchDay],
   );
   for (const row of holds) held.set(`${toText(row['currency'])} ${toText(row['account_no'])}`, sumIn(row, 'held'));
+  const onDay = isOfDay(session, batchDay, 'o.batch_day');
   const payments = await session.rows(
-    `select o.account_no, o.currency, ${exactSum(session.dialect, 'o.amount_minor', 'paid')} from settlement_order o
-      where o.batch_day = ? and o.state = 'SUCCESS' and o.type = 'PAYMENT' and o.amount_minor > 0
+    `select o.account_no, o.currency, ${exactSum(session.dialect, 'o.amount_minor', 'paid')} from ${orderRows(session, 'o')}
+      where ${onDay.sql} and ${isClaimed(session, 'o')} and o.state = 'SUCCESS' and o.type = 'PAYMENT' and o.amount_minor > 0
         and exists (select 1 from account_terms t
-                     where t.account_no in (o.account_no, '*') and t.valid_from <= o.batch_day and t.reserve_rate > 0)
+                     where t.account_no in (o.account_no, '*') and t.valid_from <= ? and t.reserve_rate > 0)
       group by o.account_no, o.currency`,
-    [batchDay],
+    [...onDay.bindings, batchDay],
   );
   const terms = await readDayTerms(session, batchDay, new Set(payments.map((row) => toText(row['account_no']))));
   for (const row of payments) {

@@ -1,4 +1,5 @@
 import { throwIfCancelled } from '../kernel/cancellation.js';
+import { sourceName } from '../kernel/orderSource.js';
 import { formatMinor } from '../kernel/money.js';
 import { missingTriggers } from '../db/appendOnly.js';
 import type { Database } from '../db/database.js';
@@ -36,7 +37,7 @@ export async function verifyBooks(database: Database, options: VerifyOptions = {
     const { batchDay, signal } = options;
     if (batchDay !== undefined) await requireBatch(session, batchDay);
     const days = batchDay === undefined ? await everyDay(session) : [batchDay];
-    const checklist = new Checklist();
+    const checklist = new Checklist(sourceName(session.source));
     const period = await readPeriod(session);
     await checkPeriod(session, checklist, period);
     for (const day of days) {

@@ -121,6 +121,7 @@ describe.each(databaseKinds)('shards [%s]', (kind) => {
       ordersAfter(
         {
           dialect: session.dialect,
+          source: session.source,
           tuples: (sql: string, bindings: never) => {
             statements.push(sql);
             return session
