@@ -4,6 +4,7 @@ import { addLedgerCommands, wholeNumber, type Load } from './commandLineLedger.j
 import { addOperatorCommands } from './commandLineOperators.js';
 import { addOutboxCommands } from './commandLineOutbox.js';
 import { addPayoutCommands } from './commandLinePayouts.js';
+import { addSourceCommands } from './commandLineSource.js';
 import { addStatementCommands } from './commandLineStatements.js';
 import { addViewCommands } from './commandLineViews.js';
 import type { Output, ProgressStyle } from './commands/context.js';
@@ -274,6 +275,7 @@ export function buildProgram(invoke: Invoke, options: { silentErrors: boolean })
   );
 
   addOperatorCommands(program, { on, examples });
+  addSourceCommands(program, { on, examples });
 
   on(
     examples(

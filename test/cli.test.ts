@@ -131,6 +131,8 @@ describe('help', () => {
     ['notify'],
     ['notify', 'test'],
     ['notify', 'send'],
+    ['source'],
+    ['source', 'check'],
   ];
 
   test.each(commands.map((words) => [['settle', ...words, '--help'].join(' '), words]))(

@@ -10,6 +10,7 @@ import { batchMoves, move } from '../kernel/states.js';
 import { balancesThrough } from '../ledger/balances.js';
 import { insertLink, linkOf, linksThrough } from '../ledger/chain.js';
 import { postSettlements } from '../ledger/postSettlements.js';
+import { accountStatesOf, insertAccounts } from '../orders/accountsQueries.js';
 import type { CurrencyTotal, Order } from '../orders/order.js';
 import { initOrders, movedOrders, signedTotals, sourceTotals, topOrderId, unchangedOrders } from '../orders/queries.js';
 import { unsentMessages } from '../outbox/queries.js';
@@ -125,6 +126,15 @@ export class DatabaseEffects implements BatchEffects {
     await this.write('heartbeat', async (trx) => {
       await renewLease(trx, this.lease, this.settings.leaseMs);
       await saveProgress(trx, run, progress, this.now());
+    });
+  }
+
+  async register(accountNos: readonly string[]): Promise<void> {
+    await this.write('register accounts', async (trx) => {
+      const known = await accountStatesOf(trx, accountNos);
+      const unknown = accountNos.filter((accountNo) => !known.has(accountNo));
+      const accounts = unknown.map((accountNo) => ({ accountNo, state: 'ACTIVE' as const }));
+      await insertAccounts(trx, accounts, this.now());
     });
   }
 

@@ -200,6 +200,10 @@ export class DryEffects implements BatchEffects {
     return Promise.resolve();
   }
 
+  register(): Promise<void> {
+    return Promise.resolve();
+  }
+
   setAside(): Promise<void> {
     return Promise.resolve();
   }

@@ -69,6 +69,8 @@ export interface BatchEffects {
   enter(run: Run, stage: Stage): Promise<void>;
   /** Renews the lease and writes how far the run is. Throws LEASE_LOST when another run has taken over. */
   beat(run: Run, progress: RunProgress): Promise<void>;
+  /** Registers accounts that a table of others names and nobody has registered. */
+  register(accountNos: readonly string[]): Promise<void>;
   setAside(run: Run, accounts: readonly SetAside[]): Promise<void>;
   /**
    * Settles one chunk, whole or not at all; throws OrdersMoved when one of its orders is not as it was read. An abort

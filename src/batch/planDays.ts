@@ -1,7 +1,7 @@
 import type { Database } from '../db/database.js';
 import { addDays, type BatchDay } from '../kernel/batchDay.js';
 import { SettleError } from '../kernel/errors.js';
-import { daysOwedByOrders } from '../orders/lateOrders.js';
+import { daysOwedByOrders } from '../orders/lateViews.js';
 import { releasedDays } from '../settlement/quarantine.js';
 import { batchesBefore, batchOf } from './batchQueries.js';
 import { unendedDays } from './runQueries.js';

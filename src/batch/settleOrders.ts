@@ -1,3 +1,4 @@
+import type { AccountState } from '../kernel/states.js';
 import { accountStatesOf } from '../orders/accountsQueries.js';
 import type { OrderPage } from '../orders/orderPage.js';
 import { refusedReversals } from '../orders/reversals.js';
@@ -91,6 +92,7 @@ const detailOf = {
 /** Sets accounts aside that must not be settled, and gives the page of the others, as far as this run still works on them. */
 async function withoutBlocked(deps: BatchDeps, run: Run, page: OrderPage): Promise<OrderPage> {
   const states = await deps.database.read((session) => accountStatesOf(session, page.accountNos));
+  await registerUnknown(deps, page, states);
   const refused = await deps.database.read((session) => refusedReversals(session, page.idsThatMayReverse()));
   const blocked: SetAside[] = [];
   page.accountNos.forEach((accountNo, account) => {
@@ -108,6 +110,19 @@ async function withoutBlocked(deps: BatchDeps, run: Run, page: OrderPage): Promi
     for (const { accountNo } of blocked) run.setAside.add(accountNo);
   }
   return page.without(new Set([...run.setAside, ...run.leftToNext]));
+}
+
+/** What the import of orders does for the accounts that its files name, where no import brings the orders. */
+async function registerUnknown(
+  { database, effects }: BatchDeps,
+  { accountNos }: OrderPage,
+  states: Map<string, AccountState>,
+): Promise<void> {
+  if (!database.source.registersAccounts) return;
+  const unknown = accountNos.filter((accountNo) => !states.has(accountNo));
+  if (unknown.length === 0) return;
+  await effects.register(unknown);
+  for (const accountNo of unknown) states.set(accountNo, 'ACTIVE');
 }
 
 /** Contiguous low watermark: rises to a page's end when that page and all before it are done. */

@@ -31,12 +31,13 @@ export const doctor: Command<{ offline?: boolean }> = async (context, { offline 
   ]);
   const findings = [...examined, ...own, ...probed];
   const isWell = findings.every(({ status }) => status !== 'fail');
-  if (context.output === 'text') await print(context, findings);
+  if (context.output === 'text') await printFindings(context, findings);
   else await context.document({ schema: 'settle.doctor', ok: isWell, findings });
   return isWell ? exitCodes.OK : exitCodes.PRECONDITION;
 };
 
-async function print({ print, colors }: CommandContext, findings: readonly Finding[]): Promise<void> {
+/** A line for each finding, and what to do about it. */
+export async function printFindings({ print, colors }: CommandContext, findings: readonly Finding[]): Promise<void> {
   const marks = { ok: colors.green('ok  '), warn: colors.yellow('warn'), fail: colors.red('FAIL') };
   const width = Math.max(...findings.map(({ name }) => name.length));
   for (const { name, status, found, fix } of findings) {

@@ -12,8 +12,9 @@ export interface StoredOrder extends OrderRow {
 /** Old SQLite builds take 999 bound values in one statement. */
 const bindingsMax = 900;
 
-/** The orders that are stored under these numbers, as files would tell them. */
+/** The orders that are stored under these numbers, as files would tell them: of our own table, since nothing is written to another. */
 export async function ordersByNo(session: Session, orderNos: readonly string[]): Promise<Map<string, StoredOrder>> {
+  requireOwnOrders(session);
   const found = new Map<string, StoredOrder>();
   for (const part of parts(orderNos)) {
     const tuples = await session.tuples(

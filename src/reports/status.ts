@@ -3,7 +3,7 @@ import type { Session } from '../db/session.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import { SettleError } from '../kernel/errors.js';
 import type { RunState } from '../kernel/states.js';
-import { owedDays, type OwedDay } from '../orders/lateOrders.js';
+import { owedDays, type OwedDay } from '../orders/lateViews.js';
 import { ordersLeft } from '../orders/reportQueries.js';
 import { outboxStatus } from '../outbox/views.js';
 import { activeQuarantine } from '../settlement/quarantineViews.js';
