@@ -4,7 +4,7 @@ import { SettleError } from './kernel/errors.js';
 import { nearest } from './kernel/nearest.js';
 import { shown } from './kernel/printable.js';
 import { readSmallFile } from './kernel/smallFile.js';
-import { isTree, yamlTree, type Tree } from './kernel/yamlTree.js';
+import { isTree, lineOf, yamlTree, type Tree } from './kernel/yamlTree.js';
 import { calendarSchema } from './configCalendar.js';
 import { chainsSchema, depositsSchema } from './configDeposits.js';
 import { notificationsSchema } from './configNotifications.js';
@@ -122,11 +122,21 @@ function describe(issue: z.core.$ZodIssue, file: string, tree: Tree, fromEnviron
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') return describeUnknown(issue.keys, path, file);
   const inEnvironment = lookUp(fromEnvironment, path) !== undefined;
-  const where = inEnvironment ? `environment variable ${variablesAt(path)}` : file;
+  const where = inEnvironment ? `environment variable ${variablesAt(path)}` : placeInFile(file, path);
   const given = kindOfValue(lookUp(tree, path), path);
   // What holds between several settings stands with their rule; what holds of one, in its schema.
   const rule = issue.code === 'custom' && schemaNode(path)?.description === undefined ? issue.message : wanted(path);
   return `${path.join('.')} (${where}) must be ${rule}; it is ${given}.`;
+}
+
+/** "settle.yaml, line 12": where a setting stands, or the nearest one above it. */
+export function placeInFile(file: string, path: readonly string[]): string {
+  try {
+    const line = lineOf(readSmallFile(file), path);
+    return line === undefined ? file : `${file}, line ${String(line)}`;
+  } catch {
+    return file; // there is none, and the setting came from a flag
+  }
 }
 
 function variablesAt(path: readonly string[]): string {
@@ -147,7 +157,10 @@ function describeUnknown(keys: readonly string[], path: readonly string[], file:
 
 /** What a setting must be, as its schema says it. */
 function wanted(path: readonly string[]): string {
-  const { description, type, minimum, maximum } = schemaNode(path) ?? {};
+  const node = schemaNode(path);
+  // Of an item of a list, what the list must be.
+  if (node === undefined && path.length > 1) return wanted(path.slice(0, -1));
+  const { description, type, minimum, maximum } = node ?? {};
   if (description !== undefined) return description;
   if (type === 'integer') return `a whole number from ${String(minimum)} to ${String(maximum)}`;
   if (type === 'boolean') return 'true or false';

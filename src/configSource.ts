@@ -39,7 +39,10 @@ function valueMap<Word extends string>(words: readonly [Word, ...Word[]], needed
 
 const moment = {
   timeZone: timeZone.default('UTC'),
-  unit: z.enum(['datetime', 'iso', 'seconds', 'milliseconds']).default('datetime'),
+  unit: z
+    .enum(['datetime', 'iso', 'seconds', 'milliseconds'])
+    .default('datetime')
+    .meta({ description: 'one of datetime, iso, seconds, milliseconds' }),
 };
 
 const columns = z.strictObject({
@@ -48,28 +51,34 @@ const columns = z.strictObject({
   accountNo: column,
   batchDay: column.optional(),
   instant: z.strictObject({ column, ...moment }).optional(),
-  type: z.union([
-    z.strictObject({ column, values: valueMap(orderTypes, []) }),
-    z.strictObject({ always: z.enum(orderTypes) }),
-  ]),
+  type: z
+    .union([
+      z.strictObject({ column, values: valueMap(orderTypes, []) }),
+      z.strictObject({ always: z.enum(orderTypes) }),
+    ])
+    .meta({ description: 'a mapping with a column and values (each value once), or with always' }),
   amount: z.strictObject({
     column,
-    unit: z.enum(['minor', 'major']),
-    sign: z.enum(['type', 'effect']).default('type'),
+    unit: z.enum(['minor', 'major']).meta({ description: 'minor (1250 for 12.50) or major (12.50)' }),
+    sign: z
+      .enum(['type', 'effect'])
+      .default('type')
+      .meta({ description: 'type (a refund is positive) or effect (a refund is negative)' }),
   }),
-  currency: z.union([
-    z.strictObject({ column }),
-    z.strictObject({
-      always: z
-        .string()
-        .refine((code) => scaleOf(code) !== undefined)
-        .meta({ description: 'a currency code such as CNY' }),
-    }),
-  ]),
-  channel: z.union([
-    z.strictObject({ column }),
-    z.strictObject({ always: z.string().regex(/^[^'"\\\s\p{Cc}]{1,64}$/u) }),
-  ]),
+  currency: z
+    .union([
+      z.strictObject({ column }),
+      z.strictObject({
+        always: z
+          .string()
+          .refine((code) => scaleOf(code) !== undefined)
+          .meta({ description: 'a currency code such as CNY' }),
+      }),
+    ])
+    .meta({ description: 'a mapping with a column, or with always and a currency code such as CNY' }),
+  channel: z
+    .union([z.strictObject({ column }), z.strictObject({ always: z.string().regex(/^[^'"\\\s\p{Cc}]{1,64}$/u) })])
+    .meta({ description: 'a mapping with a column, or with always and the name of a channel' }),
   state: z.strictObject({ column, values: valueMap(states, ['INIT', 'PROCESSING', 'SUCCESS']) }),
   version: column.optional(),
   reversalOf: column.optional(),

@@ -270,7 +270,7 @@ describe('settle calendar show', () => {
       writeFileSync(join(cwd, 'settle.yaml'), 'calendar: { holidays: [cn.txt, none.txt] }\n');
       const { code, stderr } = await settle(['calendar', 'show'], { cwd });
       expect(code).toBe(2);
-      expect(stderr).toContain('calendar.holidays (settle.yaml) must be a list of files with a day a line');
+      expect(stderr).toContain('calendar.holidays (settle.yaml, line 1) must be a list of files with a day a line');
       expect(stderr).toContain('"cn.txt" is wrong in line 2, which does not begin with a day');
       expect(stderr).toContain('"none.txt" cannot be read');
     } finally {

@@ -1,11 +1,9 @@
 import { momentIn, sourceDays } from '../batch/sourceDays.js';
-import { environmentTree, explicitFile, lookUp } from '../config.js';
+import { environmentTree, explicitFile, lookUp, placeInFile } from '../config.js';
 import type { SourceSettings } from '../configSource.js';
 import type { Database } from '../db/database.js';
 import type { OrderSource, SourceColumns, SourceValue } from '../kernel/orderSource.js';
-import { readSmallFile } from '../kernel/smallFile.js';
 import type { OrderState, OrderType } from '../kernel/states.js';
-import { lineOf } from '../kernel/yamlTree.js';
 import { useSource } from '../orders/useSource.js';
 import type { CommandContext } from './context.js';
 
@@ -81,12 +79,6 @@ function allOf<Word extends string>(
 export function placeOf(file: string | undefined, environment = process.env): (setting: readonly string[]) => string {
   return (setting) => {
     if (lookUp(environmentTree(environment), setting) !== undefined) return 'environment';
-    const name = explicitFile({ file, environment }) ?? 'settle.yaml';
-    try {
-      const line = lineOf(readSmallFile(name), setting);
-      return line === undefined ? name : `${name}, line ${String(line)}`;
-    } catch {
-      return name; // it was there when the settings were read
-    }
+    return placeInFile(explicitFile({ file, environment }) ?? 'settle.yaml', setting);
   };
 }

@@ -3,6 +3,7 @@ import { audited, requireDecision, type Decision } from '../db/operatorAction.js
 import type { Session } from '../db/session.js';
 import { fromInstant, placeholders, toBigInt, toText } from '../db/values.js';
 import { SettleError } from '../kernel/errors.js';
+import { sourceName } from '../kernel/orderSource.js';
 import { shown } from '../kernel/printable.js';
 import { move, orderMoves, type OrderState } from '../kernel/states.js';
 import { parts } from './importQueries.js';
@@ -35,6 +36,7 @@ export async function cancelOrders(
   decision: Decision,
 ): Promise<CancelledOrders> {
   requireDecision(decision);
+  requireWord(database);
   return database.transact(
     audited('ORDER_CANCEL', decision, async (trx) => {
       const named = await heldOrders(trx, [...new Set(orderNos)].sort());
@@ -49,6 +51,15 @@ export async function cancelOrders(
       return { subject: due.length === 0 ? null : `orders ${cancelled.join(', ')}`, result: { cancelled, already } };
     }),
   );
+}
+
+/** A table of others may have no way to say it. */
+function requireWord({ source }: Database): void {
+  if (source.states.CANCELED.length > 0) return;
+  throw new SettleError('SOURCE_NOT_OURS', `The mapping of ${sourceName(source)} has no value for CANCELED.`, {
+    details: { source: sourceName(source), setting: 'source.columns.state.values' },
+    next: 'Cancel the order in the program that owns the table, or add the value to source.columns.state.values.',
+  });
 }
 
 /** The orders of these numbers, kept from runs until the transaction ends. */

@@ -2,7 +2,7 @@ import { among, literal, quoted } from '../db/identifiers.js';
 import type { Binding, Dialect, Session } from '../db/session.js';
 import { fromInstant, toText, unindexed } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
-import type { OrderSource, SourceColumns } from '../kernel/orderSource.js';
+import type { OrderSource, SourceColumns, SourceValue } from '../kernel/orderSource.js';
 import type { OrderState } from '../kernel/states.js';
 import { claimExpressions, orderExpressions, rowProblem, type Expression } from './orderExpressions.js';
 
@@ -159,7 +159,7 @@ export class OrderTable {
   /** For UPDATE: the move to a state, with the version raised where there is one. */
   to(state: OrderState): string {
     return [
-      `${this.name(this.source.columns.state)} = ${literal(this.source.states[state][0] ?? state)}`,
+      `${this.name(this.source.columns.state)} = ${literal(this.source.states[state][0] as SourceValue)}`,
       ...this.raised(),
     ].join(', ');
   }
@@ -222,7 +222,7 @@ const tables = new WeakMap<OrderSource, Map<Dialect, OrderTable>>();
 /** The table of orders of a session's database. */
 export function ordersIn({ source, dialect }: Pick<Session, 'source' | 'dialect'>): OrderTable {
   let known = tables.get(source);
-  if (known === undefined) tables.set(source, (known = new Map()));
+  if (known === undefined) tables.set(source, (known = new Map<Dialect, OrderTable>()));
   let table = known.get(dialect);
   if (table === undefined) known.set(dialect, (table = new OrderTable(source, dialect)));
   return table;

@@ -3,7 +3,7 @@ import type { Session } from '../db/session.js';
 import { toCount } from '../db/values.js';
 import { addDays, type BatchDay } from '../kernel/batchDay.js';
 import type { SourceColumns } from '../kernel/orderSource.js';
-import { OrderTable } from './orderTable.js';
+import type { OrderTable } from './orderTable.js';
 import type { TableDefinition } from './sourceDefinition.js';
 import { doubtful, fine, unfit, type SourceFinding } from './sourceFinding.js';
 

@@ -1,6 +1,6 @@
 import { quoted } from '../db/identifiers.js';
 import type { Binding, Session, Transaction } from '../db/session.js';
-import { toText } from '../db/values.js';
+import { toText, toTextOrNull } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import type { OrderSource, SourceColumns } from '../kernel/orderSource.js';
 import { claimOrders, finishOrdersById, ordersAfter } from './queries.js';
@@ -68,7 +68,7 @@ function explaining(session: Session, plans: string[]): Session {
       plans.push(
         isSqlite
           ? toText(row['detail'])
-          : `${String(row['table'])} by ${String(row['key'] ?? 'no key')} (${String(row['type'])}, ${String(row['rows'])} rows)`,
+          : `${String(row['table'])} by ${toTextOrNull(row['key']) ?? 'no key'} (${String(row['type'])}, ${String(row['rows'])} rows)`,
       );
     }
   };
