@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parseDocument } from 'yaml';
-import { readFileSync } from 'node:fs';
 import { onServer, createTestDatabase, serverUrl, type TestDatabase } from '../support/databases.js';
 import { settle, type Ended } from '../support/program.js';
 import { foreignTables } from '../support/sources.js';
@@ -81,7 +80,7 @@ test('the rights that the check asks for suffice, and killed runs are finished b
     });
   }
   const last = await type('run', '--batch-day', '2026-11-29');
-  expect([last.code, last.stderr]).toEqual([0, expect.any(String)]);
+  expect(last.code).toBe(0);
   expect(await column(`select status, count(*) from ${name}.t_order group by status`)).toEqual([`3 ${String(size)}`]);
   expect(
     await column(
@@ -94,7 +93,7 @@ test('the rights that the check asks for suffice, and killed runs are finished b
     url: ours.url,
     env: { SETTLE_CONFIG: join(folder, 'settle.yaml') },
   });
-  expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining('')]);
+  expect(verified.code).toBe(0);
 }, 120_000);
 
 test('nothing is imported into a table of others, and the refusal says what to do', async () => {
