@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parseDocument } from 'yaml';
-import { onServer, createTestDatabase, serverUrl, type TestDatabase } from '../support/databases.js';
+import { createTestDatabase, onServer, type TestDatabase } from '../support/databases.js';
 import { settle, type Ended } from '../support/program.js';
 import { foreignTables } from '../support/sources.js';
 
