@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { batchDayOf } from '../../src/batch/calendar.js';
+import { dayOf } from '../../src/batch/calendar.js';
 import { sourceDays } from '../../src/batch/sourceDays.js';
 import { loadConfig } from '../../src/config.js';
 import { weekdays } from '../../src/kernel/batchDay.js';
@@ -106,7 +106,7 @@ describe('the days of instants', () => {
                 ? instant.getTime() / 1_000
                 : instant.toISOString().slice(0, 19);
           const found = days.dayOf(unit === 'datetime' ? String(spelt).replace('T', ' ') : spelt);
-          expect(found).toBe(batchDayOf(instant, calendar));
+          expect(found).toBe(dayOf(instant, calendar));
         },
       ),
       { numRuns: 300 },
