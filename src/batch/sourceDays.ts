@@ -2,7 +2,7 @@ import { DateTime } from 'luxon';
 import { addDays, isBatchDay, type BatchDay } from '../kernel/batchDay.js';
 import { invariant } from '../kernel/invariant.js';
 import type { SourceInstants, SourceValue } from '../kernel/orderSource.js';
-import { closedBecause, cutOffOf, type Calendar } from './calendar.js';
+import { closedBecause, instantOf, type Calendar } from './calendar.js';
 
 /** How a column spells instants: a date and time in a zone (`iso`: as a text with a T between them), or a count since 1970. */
 export interface InstantSpelling {
@@ -38,10 +38,10 @@ export function sourceDays(calendar: Calendar, spelling: InstantSpelling): Sourc
   };
 }
 
-/** Where a day ends for what happens on it: at its cut-off, or when the date changes if it has none of its own. */
+/** Where a day ends for what happens on it, whatever its channel: at the calendar's cut-off, or when the date changes if it has none of its own. */
 function dayEnd(day: BatchDay, calendar: Calendar): Date {
-  if (closedBecause(day, calendar) === null) return cutOffOf(day, calendar);
-  return cutOffOf(day, { timeZone: calendar.timeZone, cutOff: '00:00' });
+  const { timeZone, cutOff } = calendar;
+  return instantOf(day, { timeZone, cutOff: closedBecause(day, calendar) === null ? cutOff : '00:00' });
 }
 
 /** A moment (RFC 3339, UTC) as a column spells it, to the second. */
