@@ -24,7 +24,8 @@ test('it has each exit code and each check', () => {
 
 test('the README has each reason why a run stops', () => {
   const readme = readFileSync('README.md', 'utf8');
-  for (const code of Object.keys(cancellationCodes)) expect(readme).toMatch(new RegExp(`^\\|.*\\b${code}\\b.*\\|`, 'm'));
+  for (const code of Object.keys(cancellationCodes))
+    expect(readme).toMatch(new RegExp(`^\\|.*\\b${code}\\b.*\\|`, 'm'));
 });
 
 test('every command that it says to type is one', async () => {

@@ -15,7 +15,7 @@ const noDay: BatchDay = '1000-01-01';
 
 /**
  * The batch days of instants in a column. A day begins where the one before ends, so that no spelling of an instant is of
- * two days or of none, also where clocks go back. Agrees with `dayOf`.
+ * two days or of none, also where clocks go back.
  */
 export function sourceDays(calendar: Calendar, spelling: InstantSpelling): SourceInstants {
   const ends = new Map<BatchDay, SourceValue>();

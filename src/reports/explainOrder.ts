@@ -3,7 +3,7 @@ import { SettleError } from '../kernel/errors.js';
 import { shown } from '../kernel/printable.js';
 import { entriesNumbered } from '../ledger/entryViews.js';
 import { signedAmount } from '../orders/order.js';
-import { orderNumbered, orderTable, reversalsOf, type OrderView } from '../orders/orderViews.js';
+import { orderNumbered, reversalsOf, type OrderView } from '../orders/orderViews.js';
 import { decodePayload } from '../outbox/message.js';
 import { messagesNumbered, type MessageView } from '../outbox/messageViews.js';
 import { carriedOf, firstPayoutsFrom } from '../payouts/storyViews.js';
@@ -77,7 +77,7 @@ export async function orderStory(session: Session, order: OrderView, told: Told)
     }),
   ];
   const takenBack = reversed.map((one) =>
-    row(one.occurredAt, orderTable, `order ${one.orderNo} takes it back (${one.state})`, {
+    row(one.occurredAt, one.table, `order ${one.orderNo} takes it back (${one.state})`, {
       amountMinor: one.effectMinor,
       currency: one.currency,
     }),
@@ -120,7 +120,7 @@ async function orderLife(
   const carried = await carriedOf(session, accountNo, currency);
   const amount = { amountMinor: order.effectMinor, currency };
   const rows = [
-    row(order.occurredAt, orderTable, `order ${orderNo} captured: ${order.type} over ${order.channel}`, amount),
+    row(order.occurredAt, order.table, `order ${orderNo} captured: ${order.type} over ${order.channel}`, amount),
     ...(batch === undefined
       ? []
       : [row(batch.openedAt, 'batch', `batch day ${batchDay} opened, up to order id ${String(batch.topId)}`)]),
@@ -159,7 +159,7 @@ async function orderLife(
       : [
           row(
             order.finishedAt,
-            orderTable,
+            order.table,
             `order ${orderNo} ${order.state}${order.cancelCode === null ? '' : ` (${order.cancelCode})`}`,
           ),
         ]),

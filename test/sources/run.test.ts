@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { DatabaseEffects } from '../../src/batch/databaseEffects.js';
 import type { RunDocument } from '../../src/batch/document.js';
 import { cancelOrders } from '../../src/orders/cancelOrders.js';
+import { orderNumbered } from '../../src/orders/orderViews.js';
 import { verifyBooks } from '../../src/reconciliation/verify.js';
 import { day, payables, runDay, smallSettings } from '../support/day.js';
 import { foreignPlace, placesOfSources, type ForeignOrder, type ForeignPlace } from '../support/sources.js';
@@ -76,6 +77,18 @@ describe.each(placesOfSources)('orders in the table of others: %s [%s]', (name, 
     expect(await place.states()).toEqual({ [bare('SUCCESS')]: orders.map(({ no }) => no) });
     expect(await run()).toMatchObject({ exitCode: 0, alreadyClosed: true });
     expect(await contradictions()).toEqual([]);
+    // As `settle explain order` reads them.
+    for (const no of ['P0', 'R1']) {
+      const view = await place.database.read((session) => orderNumbered(session, no));
+      expect(view).toMatchObject({
+        orderNo: no,
+        accountNo: '100',
+        batchDay: day,
+        state: 'SUCCESS',
+        chunkNo: expect.any(Number),
+      });
+      expect(view?.effectMinor).toBe(no === 'P0' ? 1_000n : -250n);
+    }
   });
 
   test('orders that come after the day was closed are settled under it by the next run', async () => {
