@@ -104,7 +104,7 @@ export function loadConfig(options: {
   if (issues.length > issuesShown) lines.push(`${String(issues.length - issuesShown)} more are wrong.`);
   throw new SettleError('CONFIG_INVALID', `The configuration is not valid. ${lines.join(' ')}`, {
     details: { settings: issues.slice(0, issuesShown).map((issue) => issue.path.join('.')) },
-    next: 'Mend the setting named above; settle run --help lists the flags, README.md the settings.',
+    next: 'Mend the setting named above; settle run --help lists the flags, docs/configuration.md the settings.',
   });
 }
 

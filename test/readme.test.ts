@@ -20,6 +20,21 @@ describe('the README', () => {
     expect(links.filter((link) => !existsSync(link))).toEqual([]);
   });
 
+  test.each(readdirSync('docs').filter((name) => name.endsWith('.md')))(
+    'is where docs/%s is found, whose links lead somewhere',
+    (name) => {
+      const text = readFileSync(join('docs', name), 'utf8');
+      const links = [...text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map((match) => match[1] ?? '');
+      expect(links.filter((link) => !existsSync(join('docs', link)))).toEqual([]);
+      // From the README in one step or two.
+      const above = [
+        readme,
+        ...readdirSync('docs').map((page) => (/\.md$/.test(page) ? readFileSync(join('docs', page), 'utf8') : '')),
+      ];
+      expect(above.some((page) => page.includes(`](docs/${name})`) || page.includes(`](${name}`))).toBe(true);
+    },
+  );
+
   test('says in Chinese the same commands, exit codes and links', () => {
     const chinese = readFileSync('README.zh-CN.md', 'utf8');
     const typed = (text: string): string[] =>
@@ -41,13 +56,13 @@ describe('the README', () => {
     expect(readme).toContain('npm ci && npm test');
   });
 
-  test('shows every setting of the configuration with its default', async () => {
+  test('and its page of settings shows every one with its default', async () => {
     const { configSchema } = await import('../src/config.js');
-    const yaml = /```yaml\n([\s\S]*?)```/.exec(readme)?.[1] ?? '';
+    const yaml = /```yaml\n([\s\S]*?)```/.exec(readFileSync('docs/configuration.md', 'utf8'))?.[1] ?? '';
     const { parse } = await import('yaml');
     const shown = configSchema.parse(parse(yaml));
     const defaults = configSchema.parse({});
-    // What depends on the engine has no default of its own; the README shows the servers' value.
+    // What depends on the engine has no default of its own; the page shows the servers' value.
     expect(shown).toEqual({
       ...defaults,
       batch: { ...defaults.batch, lanes: 4, pageSize: 500_000, chunkSize: 10_000 },
