@@ -64,7 +64,9 @@ async function begin({ say }: CommandContext, command: string): Promise<Tracing 
         : `Traces cannot be set up: ${error instanceof Error ? error.message : String(error)}; the run goes on without.`,
     );
     if (isMissing)
-      say('  next: npm install @opentelemetry/sdk-trace-node@2.9.0 @opentelemetry/resources@2.9.0 @opentelemetry/exporter-trace-otlp-http@0.220.0');
+      say(
+        '  next: npm install @opentelemetry/sdk-trace-node@2.9.0 @opentelemetry/resources@2.9.0 @opentelemetry/exporter-trace-otlp-http@0.220.0',
+      );
     return null;
   }
 }
