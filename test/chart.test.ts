@@ -101,7 +101,7 @@ onEachDatabase('ledger.chart', (current) => {
     const ended = await run('run', '--batch-day', day, '--config', config(without('FEE_INCOME')));
     expect(ended).toMatchObject({ code: 2, stdout: '' });
     expect(ended.stderr).toMatch(
-      /CONFIG_INVALID: .*ledger\.chart \(.*settle\.yaml\) must be a mapping that has FEE_INCOME too/,
+      /CONFIG_INVALID: .*ledger\.chart \(.*settle\.yaml, line 2\) must be a mapping that has FEE_INCOME too/,
     );
     expect(await everyRow(current().database)).toBe(before);
   });

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createTestDatabase, databaseKinds, onServer, serverUrl } from './support/databases.js';
+import { settleInside } from './support/inside.js';
 import { settle, settleBin, type Ended } from './support/program.js';
 import { script } from './support/script.js';
 import { freePort } from './support/server.js';
@@ -21,6 +22,8 @@ afterEach(() => {
 
 const run = (args: readonly string[], options: Parameters<typeof settle>[1] = {}): Promise<Ended> =>
   settle(args, { cwd: folder, ...options });
+/** The same inside this process, where only the answer counts. */
+const answer = (args: readonly string[]): Promise<Ended> => settleInside(args, { cwd: folder });
 const errorIn = ({
   stderr,
 }: Ended): { code: string; message: string; details: Record<string, unknown>; exitCode: number } =>
@@ -138,7 +141,7 @@ describe('help', () => {
   test.each(commands.map((words) => [['settle', ...words, '--help'].join(' '), words]))(
     '%s has examples and exit codes, and touches nothing',
     async (_title, words) => {
-      const ended = await run([...(words as string[]), '--help']);
+      const ended = await answer([...(words as string[]), '--help']);
       expect(ended).toMatchObject({ code: 0, stderr: '' });
       expect(ended.stdout).toMatch(/^Examples:\n {2}settle /);
       expect(ended.stdout).toContain(['Usage: settle', ...(words as string[])].join(' '));
@@ -152,7 +155,7 @@ describe('help', () => {
   test('no command is missing from the list above', async () => {
     const listed = async (words: string[]): Promise<string[]> =>
       [
-        ...((await run([...words, '--help'])).stdout.split('\nCommands:\n')[1]?.split('\n\n')[0] ?? '').matchAll(
+        ...((await answer([...words, '--help'])).stdout.split('\nCommands:\n')[1]?.split('\n\n')[0] ?? '').matchAll(
           /^ {2}([a-z-]+)/gm,
         ),
       ]
@@ -232,7 +235,7 @@ describe('what cannot be understood', () => {
   });
 
   test.each(mistakes)('settle %j --json: the same as one JSON document on stderr', async (args, message, meant) => {
-    const ended = await run(['--json', ...args]);
+    const ended = await answer(['--json', ...args]);
     expect(ended).toMatchObject({ code: 2, stdout: '' });
     const error = errorIn(ended);
     expect(error).toMatchObject({ code: 'USAGE', exitCode: 2, details: {} });
@@ -243,7 +246,7 @@ describe('what cannot be understood', () => {
   test.each([[['--output=json']], [['-ojson']], [['-o', 'json']], [['--output', 'json']], [['-o', 'jsonl']]])(
     '%j asks for JSON like --json',
     async (flags) => {
-      expect(errorIn(await run(['migrate', 'upp', ...flags])).code).toBe('USAGE');
+      expect(errorIn(await answer(['migrate', 'upp', ...flags])).code).toBe('USAGE');
     },
   );
 });

@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import BetterSqlite3 from 'better-sqlite3';
 import { header, orderLine } from './support/importing.js';
+import { settleInside } from './support/inside.js';
 import { settle, type Ended } from './support/program.js';
 
 // Every file that carries account data is for its owner only, whatever the umask of cron or of a shell.
@@ -29,7 +30,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const run = (...args: string[]): Promise<Ended> => settle(args, { cwd: folder });
+const run = (...args: string[]): Promise<Ended> => settleInside(args, { cwd: folder });
 const modeOf = (path: string): string => (lstatSync(join(folder, path)).mode & 0o777).toString(8);
 const modesBelow = (path: string): Record<string, string> =>
   Object.fromEntries(readdirSync(join(folder, path)).map((name) => [name, modeOf(join(path, name))]));

@@ -136,7 +136,7 @@ test('packages that are not installed are named, with what to type, and the run 
     expect.arrayContaining([
       expect.stringContaining('their packages are not installed; the run goes on without'),
       expect.stringMatching(
-        /next: npm install @opentelemetry\/sdk-trace-node@\S+ @opentelemetry\/exporter-trace-otlp-http@\S+/,
+        /next: npm install @opentelemetry\/sdk-trace-node@\S+ @opentelemetry\/resources@\S+ @opentelemetry\/exporter-trace-otlp-http@\S+/,
       ),
     ]),
   );

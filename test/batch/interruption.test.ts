@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { acquireLease } from '../../src/batch/lease.js';
 import { repeatable } from '../../src/db/transaction.js';
-import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
+import { createTestDatabase, kindsForProcesses, type TestDatabase } from '../support/databases.js';
 import { day, everyRow, givenVariedDay, moneyDump, runDay } from '../support/day.js';
 import { settleInside } from '../support/inside.js';
 import { settle } from '../support/program.js';
@@ -9,7 +9,7 @@ import { settle } from '../support/program.js';
 /** Small pages and chunks, so that a run of a few hundred orders has many places to be killed at. */
 const slowly = ['--batch-day', day, '--page-size', '40', '--chunk-size', '4', '--lanes', '2'];
 
-describe.each(databaseKinds)('after an interruption [%s]', (kind) => {
+describe.each(kindsForProcesses('server'))('after an interruption [%s]', (kind) => {
   let current: TestDatabase;
   let undisturbed: string[];
   beforeEach(async () => {

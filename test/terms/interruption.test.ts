@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { addDays } from '../../src/kernel/batchDay.js';
 import { verifyBooks } from '../../src/reconciliation/verify.js';
-import { createTestDatabase, databaseKinds, type TestDatabase } from '../support/databases.js';
+import { createTestDatabase, kindsForProcesses, type DatabaseKind, type TestDatabase } from '../support/databases.js';
 import { day, givenOrders, moneyDump, runDay, variedDay } from '../support/day.js';
 import { importFeePlans, importTerms } from '../support/importing.js';
 import { settle } from '../support/program.js';
@@ -9,7 +9,7 @@ import { settle } from '../support/program.js';
 const before = addDays(day, -1);
 
 /** A day under terms after another, whose reserves it releases and whose debts it recovers. */
-async function givenDayUnderTerms(kind: (typeof databaseKinds)[number]): Promise<TestDatabase> {
+async function givenDayUnderTerms(kind: DatabaseKind): Promise<TestDatabase> {
   const given = await createTestDatabase(kind);
   const { database } = given;
   await importFeePlans(
@@ -30,7 +30,7 @@ async function givenDayUnderTerms(kind: (typeof databaseKinds)[number]): Promise
   return given;
 }
 
-test.each(databaseKinds)(
+test.each(kindsForProcesses('sqlite'))(
   'kill -9 at any moment of a run under terms, started again until it is done: as if it had not been [%s]',
   async (kind) => {
     const undisturbed = await givenDayUnderTerms(kind);
