@@ -131,9 +131,9 @@ async function run(place: Place, folder: string): Promise<Ran> {
   child.stdout.on('data', (part: Buffer) => (text += part.toString()));
   await new Promise((resolve) => child.on('close', resolve));
   const ms = performance.now() - startedAt;
-  const { closed, orders } = JSON.parse(text) as { closed: boolean; orders: { posted: number } };
+  const { closed, totals } = JSON.parse(text) as { closed: boolean; totals: { posted: { orders: number }[] } };
   if (!closed) throw new Error('The day was not closed.');
-  return { ms, posted: orders.posted };
+  return { ms, posted: totals.posted.reduce((sum, { orders }) => sum + orders, 0) };
 }
 
 async function main(): Promise<number> {
