@@ -213,6 +213,8 @@ describe.each(databaseKinds)('settle explain [%s]', (kind) => {
     ['order', 'o-10', 'settle explain order O-1001', /Did you mean "O-1001", "O-1002", "O-1003"\?/],
     ['order', 'R-1', 'settle explain deposit R-1', /"R-1" is a deposit/],
     ['order', 'nothing', 'settle import orders FILE', /^There is no order "nothing"\.$/],
+    // Larger than any id of a row can be.
+    ['payout', '9223372036854775808', 'settle payout list', /^There is no payout/],
     ['payout', 'O "x" 1', `settle explain order 'O "x" 1'`, /is an order/],
     ['payout', '999999', 'settle payout list', /There is no payout "999999"/],
     ['payout', '结算', 'settle payout list', /There is no payout "结算"/],

@@ -63,7 +63,7 @@ export async function payoutStory(
   session: Session,
   idOrKey: string,
 ): Promise<{ payout: Payout; moves: MoveView[]; reviews: ReviewView[] } | null> {
-  const isId = /^[1-9][0-9]{0,18}$/.test(idOrKey);
+  const isId = /^[1-9][0-9]{0,17}$/.test(idOrKey);
   const [row] = await session.rows(
     `select ${payoutColumns} from payout p where ${isId ? 'p.id' : 'p.idempotency_key'} = ?`,
     [isId ? BigInt(idOrKey) : idOrKey],

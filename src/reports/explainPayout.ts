@@ -33,7 +33,7 @@ export interface PayoutLife {
 
 /** `idOrKey`: "12", "P12" or the idempotency key. Throws NOT_FOUND. */
 export async function explainPayout(session: Session, typed: string, told: Told): Promise<Story> {
-  const idOrKey = /^[Pp][1-9][0-9]{0,18}$/.test(typed) ? typed.slice(1) : typed;
+  const idOrKey = /^[Pp][1-9][0-9]{0,17}$/.test(typed) ? typed.slice(1) : typed;
   // No other text is asked of the database, which would have to compare it in another character set.
   const story = /^[!-~]{1,255}$/.test(idOrKey) ? await payoutStory(session, idOrKey) : null;
   if (story === null) {

@@ -38,7 +38,12 @@ export const argumentsDoor: Door = {
         args,
         environment: {},
         shown: '',
-        mayWrite: [...args.map((word) => word.replace(/^-+[a-z-]*=?/, '')), ...args, 'settle-demo'],
+        mayWrite: [
+          ...args.map((word) => word.replace(/^-+[a-z-]*=?/, '')),
+          ...args,
+          'settle-demo',
+          ...(args.includes('init') ? ['settle.yaml', 'database-url'] : []),
+        ],
         mayChangeRows: true,
       };
     }),

@@ -35,7 +35,12 @@ export const secretsDoor: Door = {
         args,
         environment,
         shown: url,
-        mayWrite: [...args.map((word) => word.replace(/^-+[a-z-]*=?/, '')), ...args, 'settle-demo'],
+        mayWrite: [
+          ...args.map((word) => word.replace(/^-+[a-z-]*=?/, '')),
+          ...args,
+          'settle-demo',
+          ...(args.includes('init') ? ['settle.yaml', 'database-url'] : []),
+        ],
         mayChangeRows: true, // a config file of its own may name the usual database
         secret: canary,
       };
