@@ -71,6 +71,9 @@ const hidden = '***';
 function withoutSecret(path: readonly string[], value: unknown): unknown {
   if (path.at(-1) === 'command' && Array.isArray(value)) return [value[0], ...value.slice(1).map(() => hidden)];
   if (typeof value !== 'string') return value;
+  // Nobody knows where a password is in what is no address of a database.
+  if (path.join('.') === 'database.url' && !/^(sqlite:|[a-z][a-z0-9+.-]*:\/\/([^:/?#@]*(:.*)?@)?[^@]*$)/i.test(value))
+    return hidden;
   return value.replace(/^([a-z][a-z0-9+.-]*:\/\/[^:/?#@]*):.*@/i, `$1:${hidden}@`);
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { configSchema, loadConfig } from '../src/config.js';
-import { settingsTemplate } from '../src/configShow.js';
+import { settingsTemplate, shownSettings } from '../src/configShow.js';
 import { settleInside as settle } from './support/inside.js';
 import { settle as settleProcess, settleBin } from './support/program.js';
 
@@ -78,6 +78,21 @@ describe('settle config check', () => {
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toContain('Unknown setting "batch.lane" in settle.yaml; did you mean "batch.lanes"?');
   });
+});
+
+test.each([
+  ['mysql://settle:cAnAry@db/settle', 'mysql://settle:***@db/settle'],
+  ['mysql://settle:c@nAry:x@db/settle', 'mysql://settle:***@db/settle'],
+  ['mysql://db:3306/settle', 'mysql://db:3306/settle'],
+  ['mysql://settle@db/settle', 'mysql://settle@db/settle'],
+  ['sqlite:a@b:c.db', 'sqlite:a@b:c.db'],
+  ['mysql ://settle:cAnAry@db/settle', '***'],
+  ['settle:cAnAry@db', '***'],
+  ['//settle:cAnAry@db', '***'],
+  ['mysql:/settle:cAnAry@db', '***'],
+])('a database of %j is shown as %j', (url, shown) => {
+  const settings = shownSettings({ file: file('', 'empty.yaml'), environment: { SETTLE_DATABASE_URL: url } });
+  expect(settings.find(({ setting }) => setting === 'database.url')?.value).toBe(shown);
 });
 
 describe('settle config init', () => {
