@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
 import type { ServerValues } from '../src/db/serverValues.js';
 import { migrateDown } from '../src/db/schema.js';
-import type { Finding } from '../src/doctor/finding.js';
+import type { Finding } from '../src/kernel/finding.js';
 import { serverFindings } from '../src/doctor/serverFindings.js';
 import { everyRow, givenVariedDay, runDay } from './support/day.js';
 import { createTestDatabase, databaseKinds, type TestDatabase } from './support/databases.js';

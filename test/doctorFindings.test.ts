@@ -11,7 +11,7 @@ import { configFindings, writtenPlaces } from '../src/commands/doctorConfig.js';
 import { networkProbes } from '../src/commands/doctorNetwork.js';
 import { loadConfig, type Config } from '../src/config.js';
 import { diskFinding, diskFindings } from '../src/doctor/disk.js';
-import type { Finding } from '../src/doctor/finding.js';
+import type { Finding } from '../src/kernel/finding.js';
 import { grantsFinding, triggersFinding } from '../src/doctor/grants.js';
 import { runProbes } from '../src/doctor/probe.js';
 import { serverFindings } from '../src/doctor/serverFindings.js';

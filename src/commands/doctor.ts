@@ -1,6 +1,6 @@
 import { diskFindings } from '../doctor/disk.js';
 import { examine } from '../doctor/examine.js';
-import type { Finding } from '../doctor/finding.js';
+import type { Finding } from '../kernel/finding.js';
 import { runProbes } from '../doctor/probe.js';
 import { parseDatabaseUrl } from '../db/url.js';
 import { exitCodes } from '../kernel/errors.js';

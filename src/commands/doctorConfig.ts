@@ -3,7 +3,7 @@ import { cutOffOf, dueDay } from '../batch/calendar.js';
 import { explicitFile, fileTree, leafPaths, lookUp, schemaNode, variableName, type Config } from '../config.js';
 import type { SecretPlace } from '../configPayouts.js';
 import type { Place } from '../doctor/disk.js';
-import { fail, ok, warn, type Finding } from '../doctor/finding.js';
+import { fail, ok, warn, type Finding } from '../kernel/finding.js';
 import { parseDatabaseUrl } from '../db/url.js';
 import { topicKeys } from '../kernel/topics.js';
 

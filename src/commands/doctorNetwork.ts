@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Config } from '../config.js';
 import type { ChainSettings } from '../configDeposits.js';
 import type { SinkSettings } from '../configSinks.js';
-import { fail, ok, warn, type Finding } from '../doctor/finding.js';
+import { fail, ok, warn, type Finding } from '../kernel/finding.js';
 import { probeMsMax, type Probe } from '../doctor/probe.js';
 import { reach } from '../doctor/reach.js';
 import { SettleError } from '../kernel/errors.js';

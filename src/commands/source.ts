@@ -2,7 +2,7 @@ import { dueDay } from '../batch/calendar.js';
 import { addDays } from '../kernel/batchDay.js';
 import { exitCodes } from '../kernel/errors.js';
 import { checkSource } from '../orders/sourceCheck.js';
-import type { SourceFinding } from '../orders/sourceFinding.js';
+import type { Finding } from '../kernel/finding.js';
 import { withDatabase, type Command } from './context.js';
 import { printFindings } from './doctor.js';
 import { configuredSource, placeOf } from './orderSource.js';
@@ -20,7 +20,7 @@ const check: Command<CheckOptions> = async (context, { days }) => {
   const source = configuredSource(config);
   const upTo = dueDay(context.clock.now(), config.calendar);
   const from = addDays(upTo, -(days ?? config.batch.lookBackDays));
-  const findings: SourceFinding[] =
+  const findings: Finding[] =
     source === null
       ? [{ name: 'source', status: 'ok', found: 'not set: orders are in the table that Settle makes', fix: null }]
       : await withDatabase(

@@ -4,7 +4,7 @@ import { schemaStatus } from '../db/schema.js';
 import type { Session } from '../db/session.js';
 import { nowMs, toBigInt, toCount, toText } from '../db/values.js';
 import type { Clock } from '../kernel/clock.js';
-import { fail, ok, warn, type Finding } from './finding.js';
+import { fail, ok, warn, type Finding } from '../kernel/finding.js';
 
 /** What Settle's own sessions are like, and what is in the database, with the number of pending migrations. Reads only. */
 export async function databaseFindings(

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { fail, ok, warn, type Finding } from './finding.js';
+import { fail, ok, warn, type Finding } from '../kernel/finding.js';
 
 /** Where something is written: a file that grows, or a folder that files are put into. */
 export interface Place {

@@ -6,7 +6,7 @@ import type { DatabaseTarget } from '../db/url.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorCatalogue, SettleError } from '../kernel/errors.js';
 import { databaseFindings } from './databaseFindings.js';
-import { fail, ok, warn, type Finding } from './finding.js';
+import { fail, ok, warn, type Finding } from '../kernel/finding.js';
 import { grantsFinding, triggersFinding } from './grants.js';
 import { serverFindings } from './serverFindings.js';
 

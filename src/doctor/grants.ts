@@ -1,5 +1,5 @@
 import type { ServerValues } from '../db/serverValues.js';
-import { fail, ok, warn, type Finding } from './finding.js';
+import { fail, ok, warn, type Finding } from '../kernel/finding.js';
 
 /** What each run needs, and what `settle migrate` needs besides. */
 const forRuns = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];

@@ -1,4 +1,4 @@
-import { fail, type Finding } from './finding.js';
+import { fail, type Finding } from '../kernel/finding.js';
 
 /** A look at something that may not answer: another host, a program that prints a secret. */
 export interface Probe {

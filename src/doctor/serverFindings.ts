@@ -1,5 +1,5 @@
 import type { ServerValues } from '../db/serverValues.js';
-import { fail, ok, warn, type Finding } from './finding.js';
+import { fail, ok, warn, type Finding } from '../kernel/finding.js';
 
 const mebibyte = 1_048_576;
 

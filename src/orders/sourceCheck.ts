@@ -3,7 +3,7 @@ import { ownOrders, sourceName, type OrderSource } from '../kernel/orderSource.j
 import { ordersIn } from './orderTable.js';
 import { dataFindings, type Window } from './sourceData.js';
 import { readDefinition } from './sourceDefinition.js';
-import { fine, unfit, type SourceFinding } from './sourceFinding.js';
+import { ok, fail, type Finding } from '../kernel/finding.js';
 import { shapeFindings } from './sourceIndexes.js';
 import { grants, planFindings } from './sourcePlans.js';
 import { exactColumns, sourceProblems } from './sourceRules.js';
@@ -17,14 +17,14 @@ export async function checkSource(
   source: OrderSource,
   window: Window,
   placeOf: (setting: readonly string[]) => string,
-): Promise<SourceFinding[]> {
+): Promise<Finding[]> {
   const { dialect } = database.target;
   const table = await database.read((session) => readDefinition(session, source));
   const own = await database.read((session) => readDefinition(session, ownOrders));
   const problems = sourceProblems(source, dialect, table);
   const findings = problems.map(({ setting, problem }) => {
     const path = ['source', ...setting];
-    return unfit(path.join('.'), problem, `Mend the setting (${placeOf(path)}), or the table.`);
+    return fail(path.join('.'), problem, `Mend the setting (${placeOf(path)}), or the table.`);
   });
   database.useSource({
     ...source,
@@ -33,14 +33,14 @@ export async function checkSource(
   if (table === null) {
     if (dialect === 'sqlite') return findings;
     const [grant = ''] = await database.read(grants);
-    return [...findings, unfit('grants', 'if the table is there, this user may not see it', grant)];
+    return [...findings, fail('grants', 'if the table is there, this user may not see it', grant)];
   }
   const { kind, columns } = table;
   const what = `${sourceName(source)} is a ${kind} with ${String(columns.size)} columns${table.engine === null ? '' : `, ${table.engine}`}`;
-  findings.unshift(fine('table', what));
+  findings.unshift(ok('table', what));
   // Without its columns, or with values of another kind, no statement of ours is one.
   if (problems.length > 0) return findings;
-  findings.push(fine('mapping', 'every column is there, and of a kind that fits'));
+  findings.push(ok('mapping', 'every column is there, and of a kind that fits'));
   findings.push(...shapeFindings(source, dialect, table));
   return database.read(async (session) => [
     ...findings,

@@ -5,7 +5,7 @@ import { addDays, type BatchDay } from '../kernel/batchDay.js';
 import type { SourceColumns } from '../kernel/orderSource.js';
 import type { OrderTable } from './orderTable.js';
 import type { TableDefinition } from './sourceDefinition.js';
-import { doubtful, fine, unfit, type SourceFinding } from './sourceFinding.js';
+import { warn, ok, fail, type Finding } from '../kernel/finding.js';
 
 /** The days whose rows are looked at: as many as a run looks back, since older rows are nobody's concern. */
 export interface Window {
@@ -19,7 +19,7 @@ export async function dataFindings(
   orders: OrderTable,
   definition: TableDefinition,
   window: Window,
-): Promise<SourceFinding[]> {
+): Promise<Finding[]> {
   return [
     ...(await rowsPerDay(session, orders, window)),
     await stateFinding(session, orders, window),
@@ -29,7 +29,7 @@ export async function dataFindings(
   ];
 }
 
-async function rowsPerDay(session: Session, orders: OrderTable, { from, upTo }: Window): Promise<SourceFinding[]> {
+async function rowsPerDay(session: Session, orders: OrderTable, { from, upTo }: Window): Promise<Finding[]> {
   const days: string[] = [];
   let widest = 0;
   for (let day = from; day <= upTo; day = addDays(day, 1)) {
@@ -45,11 +45,11 @@ async function rowsPerDay(session: Session, orders: OrderTable, { from, upTo }: 
     days.push(`${day}: ${String(count)} rows, ${String(toCount(row?.['waiting']))} to settle`);
     widest = Math.max(widest, span / count);
   }
-  const findings = [fine('rows per day', days.length === 0 ? `none from ${from} to ${upTo}` : days.join('; '))];
+  const findings = [ok('rows per day', days.length === 0 ? `none from ${from} to ${upTo}` : days.join('; '))];
   // Pages go through the ids of a day one after the other, those of other rows among them too.
   if (orders.source.instants !== null && widest > 20) {
     findings.push(
-      doubtful(
+      warn(
         'ids of a day',
         `one order in ${String(Math.round(widest))} between the first and the last id of a day is of that day`,
         'Map a batch day with an index on it and the id, if pages are slow.',
@@ -59,23 +59,23 @@ async function rowsPerDay(session: Session, orders: OrderTable, { from, upTo }: 
   return findings;
 }
 
-async function stateFinding(session: Session, orders: OrderTable, { from, upTo }: Window): Promise<SourceFinding> {
+async function stateFinding(session: Session, orders: OrderTable, { from, upTo }: Window): Promise<Finding> {
   const within = orders.isBetween(from, addDays(upTo, 1));
   const rows = await session.rows(
     `select state_key, count(*) as orders from ${orders.from()}
       where ${within.sql} and state = 'OTHER' group by state_key order by count(*) desc limit 20`,
     within.bindings,
   );
-  if (rows.length === 0) return fine('states', 'every row has one that the mapping names');
+  if (rows.length === 0) return ok('states', 'every row has one that the mapping names');
   const list = rows.map((row) => `${String(row['state_key'])} (${String(toCount(row['orders']))} rows)`).join(', ');
-  return doubtful(
+  return warn(
     'states',
     `not in the mapping: ${list}; such rows are left alone`,
     'Add the value to source.columns.state.values if it is one of ours; otherwise nothing.',
   );
 }
 
-async function problemFindings(session: Session, orders: OrderTable, { from, upTo }: Window): Promise<SourceFinding[]> {
+async function problemFindings(session: Session, orders: OrderTable, { from, upTo }: Window): Promise<Finding[]> {
   const within = orders.isBetween(from, addDays(upTo, 1));
   const rows = await session.rows(
     `select problem, count(*) as orders, min(id) as first from ${orders.from()}
@@ -94,9 +94,9 @@ async function problemFindings(session: Session, orders: OrderTable, { from, upT
       .map((row) => ['has no currency of three letters', row] as const),
   ];
   if (found.length === 0)
-    return [fine('amounts and types', 'every row to settle has a type, a sign and whole minor units')];
+    return [ok('amounts and types', 'every row to settle has a type, a sign and whole minor units')];
   return found.map(([problem, row]) =>
-    unfit(
+    fail(
       'amounts and types',
       `${String(toCount(row['orders']))} rows to settle, the first with id ${String(row['first'])}: ${problem}`,
       'Mend the rows or the mapping: a run sets their accounts aside.',
@@ -108,20 +108,20 @@ async function nullFindings(
   session: Session,
   { source, target }: OrderTable,
   definition: TableDefinition,
-): Promise<SourceFinding[]> {
+): Promise<Finding[]> {
   const { dialect } = session;
   const needed = ['orderNo', 'accountNo', 'day', 'type', 'amount', 'currency', 'channel', 'state'] as const;
   const nullable = needed.flatMap((concept: keyof SourceColumns) => {
     const name = source.columns[concept];
     return name !== null && definition.columns.get(name)?.isNullable === true ? [name] : [];
   });
-  const findings: SourceFinding[] = [];
+  const findings: Finding[] = [];
   for (const name of nullable) {
     const [row] = await session.rows(`select count(*) as orders from ${target} where ${quoted(dialect, name)} is null`);
     const count = toCount(row?.['orders']);
     if (count > 0) {
       const fix = 'Fill the column, or leave such rows out with source.where.';
-      findings.push(doubtful('missing values', `${name} is null in ${String(count)} rows`, fix));
+      findings.push(warn('missing values', `${name} is null in ${String(count)} rows`, fix));
     }
   }
   const day = definition.columns.get(source.columns.day);
@@ -132,14 +132,14 @@ async function nullFindings(
     const count = toCount(row?.['orders']);
     if (count > 0) {
       const found = `${day.name} is 0000-00-00 in ${String(count)} rows, which are of no day`;
-      findings.push(doubtful('missing values', found, 'Give them a day if they are to be settled.'));
+      findings.push(warn('missing values', found, 'Give them a day if they are to be settled.'));
     }
   }
-  return findings.length > 0 ? findings : [fine('missing values', 'none')];
+  return findings.length > 0 ? findings : [ok('missing values', 'none')];
 }
 
-async function foldingFinding(session: Session, orders: OrderTable, { from, upTo }: Window): Promise<SourceFinding> {
-  if (session.dialect === 'sqlite') return fine('ids that fold', 'none: SQLite compares ids byte by byte');
+async function foldingFinding(session: Session, orders: OrderTable, { from, upTo }: Window): Promise<Finding> {
+  if (session.dialect === 'sqlite') return ok('ids that fold', 'none: SQLite compares ids byte by byte');
   const name = `t.${quoted(session.dialect, orders.source.columns.accountNo)}`;
   const day = `t.${quoted(session.dialect, orders.source.columns.day)}`;
   const within = orders.isBetween(from, addDays(upTo, 1), day);
@@ -150,8 +150,8 @@ async function foldingFinding(session: Session, orders: OrderTable, { from, upTo
   );
   const pairs = toCount(row?.['exact']) - toCount(row?.['folded']);
   return pairs === 0
-    ? fine('ids that fold', 'none among the account numbers')
-    : doubtful(
+    ? ok('ids that fold', 'none among the account numbers')
+    : warn(
         'ids that fold',
         `${String(pairs)} account numbers differ from another only as the database does not see it`,
         'Make sure that they are different accounts: they are settled apart.',

@@ -2,16 +2,16 @@ import { quoted } from '../db/identifiers.js';
 import type { Dialect } from '../db/session.js';
 import type { OrderSource } from '../kernel/orderSource.js';
 import type { IndexDefinition, TableDefinition } from './sourceDefinition.js';
-import { doubtful, fine, unfit, type SourceFinding } from './sourceFinding.js';
+import { warn, ok, fail, type Finding } from '../kernel/finding.js';
 
 /** What of a table's definition decides how fast and how exactly it is read: its indexes, collations and triggers. Pure. */
-export function shapeFindings(source: OrderSource, dialect: Dialect, table: TableDefinition): SourceFinding[] {
+export function shapeFindings(source: OrderSource, dialect: Dialect, table: TableDefinition): Finding[] {
   return [
     ...indexFindings(source, dialect, table),
     ...collationFindings(source, dialect, table),
     table.triggers.length === 0
-      ? fine('triggers', 'none')
-      : doubtful(
+      ? ok('triggers', 'none')
+      : warn(
           'triggers',
           `${table.triggers.join(', ')}: they run for every order that a run moves, in its transaction`,
           'Make sure that they take an UPDATE of the state, and that they are quick.',
@@ -19,42 +19,42 @@ export function shapeFindings(source: OrderSource, dialect: Dialect, table: Tabl
   ];
 }
 
-function indexFindings(source: OrderSource, dialect: Dialect, table: TableDefinition): SourceFinding[] {
+function indexFindings(source: OrderSource, dialect: Dialect, table: TableDefinition): Finding[] {
   const { columns, instants } = source;
   const create = (name: string, ...names: string[]): string => {
     const on = quoted(dialect, ...(source.schema === null ? [source.table] : [source.schema, source.table]));
     const list = names.map((column) => quoted(dialect, column)).join(', ');
     return `CREATE INDEX ${quoted(dialect, name)} ON ${on} (${list});`;
   };
-  const findings: SourceFinding[] = [];
+  const findings: Finding[] = [];
   // Every index of InnoDB and SQLite ends with the primary key, so that the column alone will do.
   const page = table.indexes.find(
     (index) => begins(index, columns.day) && (instants !== null || [undefined, columns.id].includes(index.columns[1])),
   );
   findings.push(
     page === undefined
-      ? unfit(
+      ? fail(
           'index of the day',
           `none begins with ${columns.day}${instants === null ? ` and then ${columns.id}` : ''}: every page would read the whole table`,
           create('settle_day', columns.day, columns.id),
         )
-      : fine('index of the day', `${page.name} (${page.columns.join(', ')})`),
+      : ok('index of the day', `${page.name} (${page.columns.join(', ')})`),
   );
   const late = table.indexes.find((index) => begins(index, columns.state));
   findings.push(
     late === undefined
-      ? doubtful(
+      ? warn(
           'index of the state',
           `none begins with ${columns.state}: late orders are looked for by reading all rows of the look-back`,
           create('settle_state', columns.state, columns.day),
         )
-      : fine('index of the state', `${late.name} (${late.columns.join(', ')})`),
+      : ok('index of the state', `${late.name} (${late.columns.join(', ')})`),
   );
   const number = table.indexes.find((index) => begins(index, columns.orderNo) && index.columns.length === 1);
   findings.push(
     number?.isUnique === true
-      ? fine('order numbers', `${number.name} keeps each of them unique`)
-      : doubtful(
+      ? ok('order numbers', `${number.name} keeps each of them unique`)
+      : warn(
           'order numbers',
           number === undefined ? `no index on ${columns.orderNo}` : `${number.name} is not unique`,
           create('settle_order_no', columns.orderNo).replace('INDEX', 'UNIQUE INDEX'),
@@ -62,7 +62,7 @@ function indexFindings(source: OrderSource, dialect: Dialect, table: TableDefini
   );
   if (columns.reversalOf !== null && !table.indexes.some((index) => begins(index, columns.reversalOf ?? ''))) {
     findings.push(
-      doubtful(
+      warn(
         'index of reversals',
         `none begins with ${columns.reversalOf}: each page with a refund reads the whole table`,
         create('settle_reversal', columns.reversalOf),
@@ -77,7 +77,7 @@ function begins({ columns }: IndexDefinition, column: string): boolean {
 }
 
 /** Ids are told apart byte by byte by us; a database that folds them may keep two of them from being there at once. */
-function collationFindings({ columns }: OrderSource, dialect: Dialect, table: TableDefinition): SourceFinding[] {
+function collationFindings({ columns }: OrderSource, dialect: Dialect, table: TableDefinition): Finding[] {
   if (dialect === 'sqlite') return [];
   const folding = (
     [
@@ -88,9 +88,9 @@ function collationFindings({ columns }: OrderSource, dialect: Dialect, table: Ta
     const collation = table.columns.get(name)?.collation ?? null;
     return collation === null || /_bin$|^binary$/.test(collation) ? [] : [`${name} (${concept}) ${collation}`];
   });
-  if (folding.length === 0) return [fine('collations', 'ids are compared byte by byte')];
+  if (folding.length === 0) return [ok('collations', 'ids are compared byte by byte')];
   return [
-    doubtful(
+    warn(
       'collations',
       `${folding.join(', ')}: to the database "abc" and "ABC" are one; Settle reads them as two`,
       'Nothing, unless "ids that fold" below names any; otherwise give the columns a _bin collation.',

@@ -4,12 +4,12 @@ import { toText, toTextOrNull } from '../db/values.js';
 import type { BatchDay } from '../kernel/batchDay.js';
 import type { OrderSource, SourceColumns } from '../kernel/orderSource.js';
 import { claimOrders, finishOrdersById, ordersAfter } from './queries.js';
-import { doubtful, fine, unfit, type SourceFinding } from './sourceFinding.js';
+import { warn, ok, fail, type Finding } from '../kernel/finding.js';
 
 const denied: ReadonlySet<number> = new Set([1044, 1142, 1143]);
 
 /** How the database would carry out the three statements that a run repeats, and whether this user may. Runs none of them. */
-export async function planFindings(session: Session, day: BatchDay): Promise<SourceFinding[]> {
+export async function planFindings(session: Session, day: BatchDay): Promise<Finding[]> {
   const ids = [1n, 3n];
   const statements: [string, (explained: Session) => Promise<unknown>][] = [
     [
@@ -31,7 +31,7 @@ export async function planFindings(session: Session, day: BatchDay): Promise<Sou
     ],
     ['plan of finishing', (explained) => finishOrdersById(explained as Transaction, ids, '2026-01-01T00:00:00.000Z')],
   ];
-  const findings: SourceFinding[] = [];
+  const findings: Finding[] = [];
   let mayAll = true;
   for (const [name, work] of statements) {
     const plans: string[] = [];
@@ -40,21 +40,17 @@ export async function planFindings(session: Session, day: BatchDay): Promise<Sou
     } catch (error) {
       if (!denied.has((error as { errno?: number }).errno ?? 0)) throw error;
       mayAll = false;
-      findings.push(
-        unfit(name, `refused to this user: ${(error as Error).message}`, (await grants(session)).join(' ')),
-      );
+      findings.push(fail(name, `refused to this user: ${(error as Error).message}`, (await grants(session)).join(' ')));
       continue;
     }
     const plan = plans.join('; ');
     const isWhole = /\bALL\b|^SCAN/m.test(plan) && !/USING (INDEX|INTEGER)/.test(plan);
     findings.push(
-      isWhole
-        ? doubtful(name, `${plan}: the whole table`, 'See the indexes above; then ANALYZE TABLE.')
-        : fine(name, plan),
+      isWhole ? warn(name, `${plan}: the whole table`, 'See the indexes above; then ANALYZE TABLE.') : ok(name, plan),
     );
   }
   if (session.dialect === 'mysql' && mayAll) {
-    findings.push(fine('grants', `enough; the least are: ${(await grants(session)).join(' ')}`));
+    findings.push(ok('grants', `enough; the least are: ${(await grants(session)).join(' ')}`));
   }
   return findings;
 }

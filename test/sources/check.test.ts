@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { configuredSource } from '../../src/commands/orderSource.js';
 import { checkSource } from '../../src/orders/sourceCheck.js';
-import type { SourceFinding } from '../../src/orders/sourceFinding.js';
+import type { Finding } from '../../src/kernel/finding.js';
 import { useSource } from '../../src/orders/useSource.js';
 import { day, everyRow } from '../support/day.js';
 import { foreignPlace, placesOfSources, sourceConfig, type ForeignPlace } from '../support/sources.js';
@@ -25,14 +25,14 @@ describe.each(placesOfSources)('settle source check of %s [%s]', (name, kind) =>
 
   const check = (
     change: (source: { columns: Columns; where?: unknown[] }) => void = () => undefined,
-  ): Promise<SourceFinding[]> => {
+  ): Promise<Finding[]> => {
     const source = configuredSource(sourceConfig(name, change));
     if (source === null) throw new Error('No source.');
     return checkSource(place.database, source, window, placeOf);
   };
-  const bad = (findings: readonly SourceFinding[]): string[] =>
+  const bad = (findings: readonly Finding[]): string[] =>
     findings.flatMap(({ name: what, status, found }) => (status === 'fail' ? [`${what}: ${found}`] : []));
-  const said = (findings: readonly SourceFinding[], what: string): string =>
+  const said = (findings: readonly Finding[], what: string): string =>
     findings
       .flatMap(({ name: own, status, found, fix }) => (own === what ? [`${status} ${found} ${fix ?? ''}`] : []))
       .join('\n');
@@ -124,7 +124,7 @@ describe('on a server', () => {
   afterAll(async () => {
     await place.test.drop();
   });
-  const check = (change: (source: never) => void = () => undefined): Promise<SourceFinding[]> => {
+  const check = (change: (source: never) => void = () => undefined): Promise<Finding[]> => {
     const source = configuredSource(sourceConfig('t_order', change));
     if (source === null) throw new Error('No source.');
     return checkSource(place.database, source, window, placeOf);

@@ -1,7 +1,7 @@
 /** One thing that was looked at. `fix` is what to type or change; null when nothing needs to be done. */
 export interface Finding {
   name: string;
-  /** `fail`: Settle must not or cannot work so; `warn`: it works, and something is worth a person's look. */
+  /** `fail`: Settle must not or cannot work so, or would leave orders; `warn`: it works, and it costs or is worth a look. */
   status: 'ok' | 'warn' | 'fail';
   found: string;
   fix: string | null;
